@@ -52,7 +52,7 @@ def read_reports(source: Path, settings: Mapping[str, str]) -> Iterable[Item | D
             yield Item(id=row["id"], patient=row.get("patient"), data={"text": row["text"]})
 
 
-async def tidy_text(item: Item, desk: StepContext) -> StepResult:
+async def tidy_text(item: Item, context: StepContext) -> StepResult:
     """Spaces out; reports without words are dropped."""
     before = str(item.data["text"])
     after = " ".join(before.split())
@@ -69,52 +69,52 @@ def not_e(found: Sorted) -> str | None:
     return "E is no category" if found.answer == "E" else None
 
 
-async def sort(item: Item, desk: StepContext) -> StepResult:
+async def sort(item: Item, context: StepContext) -> StepResult:
     """By a model, or by the first letter."""
     text = str(item.data["text"])
-    if not desk.has():
+    if not context.has():
         return Keep(data={"letter": text[0].upper()})
-    found = await desk.ask("demo-sort", {"report": text}, json_parser(Sorted), check=not_e)
-    change = Change(what="letter", after=found.answer, by=desk.name())
+    found = await context.ask("demo-sort", {"report": text}, json_parser(Sorted), check=not_e)
+    change = Change(what="letter", after=found.answer, by=context.name())
     return Keep(data={"letter": found.answer}, changes=(change,))
 
 
-async def audit(item: Item, desk: StepContext) -> StepResult:
+async def audit(item: Item, context: StepContext) -> StepResult:
     """By another model; where it disagrees, people decide."""
     letter = str(item.data["letter"])
-    if not desk.has("auditor"):
+    if not context.has("auditor"):
         return Keep(data={})
     values = {"letter": letter, "report": str(item.data["text"])}
-    found = await desk.ask("demo-audit", values, json_parser(Sorted), role="auditor")
+    found = await context.ask("demo-audit", values, json_parser(Sorted), role="auditor")
     if found.answer != "disagree":
         return Keep(data={"audit": found.answer})
     question = f"{item.id}/audit"
-    verdict = desk.verdict(question)
+    verdict = context.verdict(question)
     if verdict is None:
         asked = Question(id=question, item=item.id, kind="letter", text=f"Is it {letter}?")
         return Wait(questions=(asked,))
     if verdict != "accept":
         return Drop(reason="rejected", why="people rejected the letter", by="people")
-    corrected = desk.correction(question) or {}
+    corrected = context.correction(question) or {}
     return Keep(data={"audit": "people", **corrected})
 
 
-async def rank(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+async def rank(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
     """A number to each, in the order of letters."""
     ordered = sorted(items, key=lambda item: (str(item.data["letter"]), item.id))
     return {item.id: Keep(data={"rank": number}) for number, item in enumerate(ordered, 1)}
 
 
-async def look_again(item: Item, desk: StepContext) -> StepResult:
+async def look_again(item: Item, context: StepContext) -> StepResult:
     """A second question about each, once all are ranked."""
-    if not desk.has():
+    if not context.has():
         return Keep(data={"again": ""})
     text = f"{item.data['rank']} {item.data['text']}"
-    found = await desk.ask("demo-sort", {"report": text}, json_parser(Sorted))
+    found = await context.ask("demo-sort", {"report": text}, json_parser(Sorted))
     return Keep(data={"again": found.answer})
 
 
-def release(items: Sequence[Item], folder: Path, desk: StepContext) -> Sequence[Change]:
+def release(items: Sequence[Item], folder: Path, context: StepContext) -> Sequence[Change]:
     """One line an item."""
     rows = [json.dumps({"id": item.id, **item.data}) for item in items]
     (folder / "items.jsonl").write_text("".join(f"{row}\n" for row in rows))

@@ -76,12 +76,12 @@ def test_a_field_that_a_step_does_not_read_may_change(tmp_path: Path) -> None:
     """Only steps that read a field are done again where it changes; others are not shown it."""
     seen: list[set[str]] = []
 
-    async def narrow(item: Item, desk: StepContext) -> StepResult:
+    async def narrow(item: Item, context: StepContext) -> StepResult:
         seen.append(set(item.data))
         return Keep(data={"n": 1})
 
     def recipe(extra: str) -> Recipe:
-        async def wide(item: Item, desk: StepContext) -> StepResult:
+        async def wide(item: Item, context: StepContext) -> StepResult:
             return Keep(data={"extra": extra})
 
         steps = (ItemStep("wide", wide, version=len(extra)), ItemStep("narrow", narrow, reads=("text",)))
@@ -123,11 +123,11 @@ def test_a_setting_that_a_step_does_not_look_at_may_change(source: Path, tmp_pat
 def test_what_lies_outside_is_part_of_a_key(tmp_path: Path) -> None:
     """A step that looks at a file people return is done again once the file is there."""
 
-    def state(item: Item, desk: StepContext) -> bool:
-        return (desk.folder / "masks" / item.id).exists()
+    def state(item: Item, context: StepContext) -> bool:
+        return (context.folder / "masks" / item.id).exists()
 
-    async def wait(item: Item, desk: StepContext) -> StepResult:
-        if state(item, desk):
+    async def wait(item: Item, context: StepContext) -> StepResult:
+        if state(item, context):
             return Keep(data={"mask": True})
         return Drop(reason="no-mask", why="nobody has drawn it")
 
@@ -145,7 +145,7 @@ def test_failed_steps_are_tried_again_when_asked(tmp_path: Path) -> None:
     """A failed row stays one until --retry-failed; then the item goes on."""
     broken = [True]
 
-    async def moody(item: Item, desk: StepContext) -> StepResult:
+    async def moody(item: Item, context: StepContext) -> StepResult:
         if broken[0]:
             raise OSError("the disk is asleep")
         return Keep(data={})
@@ -168,7 +168,7 @@ def test_failed_steps_are_tried_again_when_asked(tmp_path: Path) -> None:
 def test_what_is_no_outcome_is_a_failed_row(tmp_path: Path, gives: str, why: str) -> None:
     """A step that gives nothing, or what cannot be stored, fails on its item and on no other."""
 
-    async def odd(item: Item, desk: StepContext) -> Any:
+    async def odd(item: Item, context: StepContext) -> Any:
         if item.id == "r2":
             return Keep(data={})
         return None if gives == "nothing" else Keep(data={"n": float("inf")})
@@ -182,7 +182,7 @@ def test_what_is_no_outcome_is_a_failed_row(tmp_path: Path, gives: str, why: str
 def test_a_gathering_step_that_fails_fails_on_every_item(tmp_path: Path) -> None:
     """All its items are failed rows; nothing is released, and nothing crashes."""
 
-    async def wrong(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+    async def wrong(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
         return {"stranger": Keep(data={})}
 
     recipe = replace(DEMO, steps=(BatchStep("wrong", wrong),))
@@ -195,7 +195,7 @@ def test_a_gathering_step_that_fails_fails_on_every_item(tmp_path: Path) -> None
 def test_items_that_a_gathering_step_leaves_out_go_on(tmp_path: Path) -> None:
     """What it says nothing of is kept as it is."""
 
-    async def first_out(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+    async def first_out(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
         return {items[0].id: Drop(reason="first", why="it came first")}
 
     recipe = replace(DEMO, steps=(BatchStep("choose", first_out),))
@@ -209,7 +209,7 @@ def test_a_release_that_fails_leaves_the_old_one(source: Path, tmp_path: Path) -
     built(source, out)
     before = (out / "release/items.jsonl").read_text()
 
-    def broken(items: Sequence[Item], folder: Path, desk: StepContext) -> Sequence[Any]:
+    def broken(items: Sequence[Item], folder: Path, context: StepContext) -> Sequence[Any]:
         (folder / "items.jsonl").write_text("half")
         raise UsageError("no licence was named")
 

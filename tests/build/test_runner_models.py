@@ -159,9 +159,9 @@ def test_a_new_version_makes_sense_of_the_old_answers(source: Path, tmp_path: Pa
         raise BadReply("it is in words")
 
     def reading(how: object, version: int) -> object:
-        async def sort(item: Item, desk: StepContext) -> StepResult:
+        async def sort(item: Item, context: StepContext) -> StepResult:
             values = {"report": str(item.data["text"])}
-            found = await desk.ask("demo-sort", values, how, check=not_e)  # type: ignore[arg-type]
+            found = await context.ask("demo-sort", values, how, check=not_e)  # type: ignore[arg-type]
             return Keep(data={"letter": found.answer})
 
         step = ItemStep("sort", sort, version=version, reads=("text",), prompts=("demo-sort",))
@@ -271,7 +271,7 @@ def test_an_endpoint_without_the_model_ends_the_build(source: Path, tmp_path: Pa
 def test_what_is_wrong_for_every_item_ends_the_build(source: Path, tmp_path: Path, error: Exception) -> None:
     """Also out of a task group of a step; a name that a reply made up fails its item only."""
 
-    async def grouped(item: Item, desk: StepContext) -> StepResult:
+    async def grouped(item: Item, context: StepContext) -> StepResult:
         raise ExceptionGroup("tasks", [error])
 
     recipe = replace(DEMO, steps=(ItemStep("group", grouped),))
@@ -292,10 +292,10 @@ def test_pictures_of_the_source_are_shown(tmp_path: Path) -> None:
     Image.fromarray(np.full((8, 9), 77, np.uint8)).save(source / "in.png")
     Image.fromarray(np.full((8, 9), 78, np.uint8)).save(tmp_path / "out.png")
 
-    async def look(item: Item, desk: StepContext) -> StepResult:
+    async def look(item: Item, context: StepContext) -> StepResult:
         values = {"report": "x"}
         shown = [str(item.data["text"])]
-        said = await desk.ask("demo-sort", values, text_parser(), pictures=shown)
+        said = await context.ask("demo-sort", values, text_parser(), pictures=shown)
         return Keep(data={"said": said})
 
     recipe = replace(DEMO, steps=(ItemStep("look", look, prompts=("demo-sort",)),))
@@ -309,9 +309,9 @@ def test_pictures_of_the_source_are_shown(tmp_path: Path) -> None:
 def test_a_gathering_step_may_ask(source: Path, tmp_path: Path) -> None:
     """Its question is kept once, and asked once."""
 
-    async def together(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+    async def together(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
         text = ", ".join(str(item.data["text"]) for item in items)
-        found = await desk.ask("demo-sort", {"report": text}, json_parser(Sorted))
+        found = await context.ask("demo-sort", {"report": text}, json_parser(Sorted))
         return {item.id: Keep(data={"letter": found.answer}) for item in items}
 
     recipe = replace(DEMO, steps=(BatchStep("all", together, prompts=("demo-sort",)),))

@@ -129,8 +129,8 @@ def test_folders_and_names_that_cannot_be_meant_are_refused(source: Path, tmp_pa
 def test_a_step_that_uses_what_it_does_not_declare_ends_the_build(source: Path, tmp_path: Path) -> None:
     """Its key would not tell when the prompt or the model changes."""
 
-    async def sly(item: Item, desk: StepContext) -> StepResult:
-        return Keep(data={"has": desk.has("auditor")})
+    async def sly(item: Item, context: StepContext) -> StepResult:
+        return Keep(data={"has": context.has("auditor")})
 
     recipe = replace(DEMO, steps=(ItemStep("sly", sly),))
     with pytest.raises(UsageError, match="'sly' uses the role 'auditor'"):
@@ -156,13 +156,13 @@ def test_odd_items_are_rows(tmp_path: Path) -> None:
 def test_a_dry_run_looks_where_people_return_things_and_writes_elsewhere(tmp_path: Path) -> None:
     """It sees the files in the build's folder, and what steps write is thrown away."""
 
-    def state(item: Item, desk: StepContext) -> str:
-        file = desk.folder / f"{item.id}.txt"
+    def state(item: Item, context: StepContext) -> str:
+        file = context.folder / f"{item.id}.txt"
         return file.read_text() if file.exists() else ""
 
-    async def hand_out(item: Item, desk: StepContext) -> StepResult:
-        desk.folder.mkdir(exist_ok=True)
-        (desk.folder / f"task-{item.id}").touch()
+    async def hand_out(item: Item, context: StepContext) -> StepResult:
+        context.folder.mkdir(exist_ok=True)
+        (context.folder / f"task-{item.id}").touch()
         return Keep(data={})
 
     recipe = replace(DEMO, steps=(ItemStep("tasks", hand_out, external_state=state),))

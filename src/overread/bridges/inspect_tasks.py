@@ -185,9 +185,9 @@ def show_question(**exam: Any) -> Solver:
     """Put the first question, with its pictures, into the messages; any solver can follow."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        desk = _find_task(**exam)
-        case = desk.cases[str(state.sample_id)]
-        request = await desk.first_request(case, sample=state.epoch - 1, key=state.uuid)
+        exam_task = _find_task(**exam)
+        case = exam_task.cases[str(state.sample_id)]
+        request = await exam_task.first_request(case, sample=state.epoch - 1, key=state.uuid)
         state.messages = _to_inspect_messages(request)
         return state
 
@@ -199,7 +199,7 @@ def run_workflow(**exam: Any) -> Solver:
     """Goes through the workflow, asks the model, and keeps the answers."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        desk = _find_task(**exam)
+        exam_task = _find_task(**exam)
         answers: Answers = []
         state.store.set(_ANSWERS_KEY, answers)
 
@@ -215,8 +215,8 @@ def run_workflow(**exam: Any) -> Solver:
             state.output = output
             return reply
 
-        case = desk.cases[str(state.sample_id)]
-        await desk.read(case, ask, sample=state.epoch - 1, key=state.uuid)
+        case = exam_task.cases[str(state.sample_id)]
+        await exam_task.read(case, ask, sample=state.epoch - 1, key=state.uuid)
         return state
 
     return solve
@@ -277,16 +277,16 @@ def score_answers(**exam: Any) -> Scorer:
     """What the answers are worth, by our own workflow, parsers and metrics."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        desk = _find_task(**exam)
-        case = desk.cases[str(state.sample_id)]
+        exam_task = _find_task(**exam)
+        case = exam_task.cases[str(state.sample_id)]
         answers: Answers | None = state.store.get(_ANSWERS_KEY)
         if answers is None:  # somebody else's solver: its last answer answers the first question
-            answers = await _last_answer(desk, case, state)
-        reading, masks = await desk.read(
+            answers = await _last_answer(exam_task, case, state)
+        reading, masks = await exam_task.read(
             case, replay_answers(answers), sample=state.epoch - 1, key=state.uuid
         )
-        desk.drop_session(state.uuid)
-        judge = partial(desk.score_reading, case.id, reading, masks)
+        exam_task.drop_session(state.uuid)
+        judge = partial(exam_task.score_reading, case.id, reading, masks)
         try:
             marks = await anyio.to_thread.run_sync(judge)
         except MissingPart:

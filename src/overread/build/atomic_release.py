@@ -18,19 +18,19 @@ from overread.storage.atomic import replace_folder
 
 
 def _write_with_card(
-    recipe: Recipe, outcome: BuildOutcome, part: Path, desk: LiveStepContext, key: str
+    recipe: Recipe, outcome: BuildOutcome, part: Path, context: LiveStepContext, key: str
 ) -> Sequence[Change]:
     """The release in the benchmark's layout, with its card where the recipe names one."""
-    changes = recipe.release(list(outcome.items), part, desk)
+    changes = recipe.release(list(outcome.items), part, context)
     if recipe.benchmark:
         from overread.build.release.publication import finish_release
 
         made = Provenance(
             recipe=recipe.name,
             steps=tuple(f"{step.name} {step.version}" for step in recipe.steps),
-            models=tuple(f"{role}: {desk.name(role)}" for role in desk.roles),
-            settings={name: value for name, value in desk.settings.items() if value},
-            seed=desk.seed,
+            models=tuple(f"{role}: {context.name(role)}" for role in context.roles),
+            settings={name: value for name, value in context.settings.items() if value},
+            seed=context.seed,
             ledger=key,
             versions={"overread": __version__},
         )
@@ -39,7 +39,7 @@ def _write_with_card(
 
 
 async def replace_release(
-    recipe: Recipe, outcome: BuildOutcome, desk: LiveStepContext, ledger: Ledger, key: str
+    recipe: Recipe, outcome: BuildOutcome, context: LiveStepContext, ledger: Ledger, key: str
 ) -> None:
     """Write the release beside its place and move it there; what goes wrong is told, not raised.
 
@@ -51,7 +51,7 @@ async def replace_release(
             part.mkdir(parents=True)
             # Aside, so that a Ctrl-C is heard: what is half written by then is thrown away.
             changes: Sequence[Change] = await asyncio.to_thread(
-                _write_with_card, recipe, outcome, part, desk, key
+                _write_with_card, recipe, outcome, part, context, key
             )
             ledger.clear_release_key()  # a kill between here and the end has it written again
         ledger.record_release(key, len(outcome.items), changes or ())

@@ -95,9 +95,9 @@ class StepRunner:
         if step.external_state is None:
             return None, None
         try:
-            desk = self.make_context(step, shown)
-            desk.folder = self._real  # a dry run writes elsewhere, and looks where things are
-            told = step.external_state(shown, desk)
+            context = self.make_context(step, shown)
+            context.folder = self._real  # a dry run writes elsewhere, and looks where things are
+            told = step.external_state(shown, context)
             return json.loads(json.dumps(told, allow_nan=False)), None
         except Exception as error:
             if is_fatal(error):
@@ -108,10 +108,10 @@ class StepRunner:
         self, step: ItemStep, shown: Item, key: str, unusable: frozenset[bytes], count: StepCount
     ) -> StepDecision | None:
         """Run a step on an item; None where a dry run would have had to ask a model."""
-        desk = self.make_context(step, shown, unusable, count)
+        context = self.make_context(step, shown, unusable, count)
         try:
-            found = await step.run(shown, desk)
-            return self._make_decision(step, shown.id, key, found, desk)
+            found = await step.run(shown, context)
+            return self._make_decision(step, shown.id, key, found, context)
         except BaseException as error:
             first = first_error(error, prefer=WouldAsk)
             if isinstance(first, WouldAsk):
@@ -119,21 +119,21 @@ class StepRunner:
                 return None
             if not isinstance(first, Exception) or is_fatal(first):
                 raise first from None
-            return self.make_failure(step, shown.id, key, first, desk)
+            return self.make_failure(step, shown.id, key, first, context)
 
     async def decide_batch(
         self, step: BatchStep, shown: Sequence[Item], key: str, unusable: frozenset[bytes], count: StepCount
     ) -> list[StepDecision] | None:
         """Run a batch step on all items; if it fails, every item gets a failure row."""
-        desk = self.make_context(step, None, unusable, count)
+        context = self.make_context(step, None, unusable, count)
         try:
-            found = await step.run(shown, desk)
+            found = await step.run(shown, context)
             ids = {item.id for item in shown}
             strange = sorted(set(found) - ids)
             if strange:
                 raise ValueError(f"it decided on '{strange[0]}', which it was not given")
             decisions = [
-                self._make_decision(step, item.id, key, found.get(item.id, Keep(data={})), desk)
+                self._make_decision(step, item.id, key, found.get(item.id, Keep(data={})), context)
                 for item in shown
             ]
         except BaseException as error:
@@ -143,11 +143,11 @@ class StepRunner:
                 return None
             if not isinstance(first, Exception) or is_fatal(first):
                 raise first from None
-            decisions = [self.make_failure(step, item.id, key, first, desk) for item in shown]
+            decisions = [self.make_failure(step, item.id, key, first, context) for item in shown]
         return decisions
 
     def _make_decision(
-        self, step: ItemStep | BatchStep, item: str, key: str, found: object, desk: LiveStepContext
+        self, step: ItemStep | BatchStep, item: str, key: str, found: object, context: LiveStepContext
     ) -> StepDecision:
         """The ledger row for a step's result; raises if it is no valid, storable result."""
         base = LedgerEntry(
@@ -156,7 +156,7 @@ class StepRunner:
             key=key,
             version=step.version,
             outcome="kept",
-            verdicts=dict(desk.consulted),
+            verdicts=dict(context.consulted),
         )
         questions: tuple[Question, ...] = ()
         if isinstance(found, Keep):
@@ -178,13 +178,13 @@ class StepRunner:
                 "reason": questions[0].kind,
                 "why": questions[0].text,
                 "changes": found.changes,
-                "verdicts": {**told, **desk.consulted},
+                "verdicts": {**told, **context.consulted},
             }
         else:
             raise TypeError(f"it gave a {type(found).__name__}, not Keep, Drop or Wait")
         entry = base.model_copy(update=more)
         json.dumps(entry.model_dump(mode="json"), allow_nan=False)  # storable, or it raises
-        return StepDecision(entry, tuple(desk.attempts), questions)
+        return StepDecision(entry, tuple(context.attempts), questions)
 
     def _check_questions(self, item: str, found: Wait) -> tuple[Question, ...]:
         if not found.questions:
@@ -202,7 +202,7 @@ class StepRunner:
         item: str,
         key: str,
         error: Exception,
-        desk: LiveStepContext | None = None,
+        context: LiveStepContext | None = None,
     ) -> StepDecision:
         """The row for a step that went wrong."""
         reason, why = self._describe_error(error, item)
@@ -214,9 +214,9 @@ class StepRunner:
             outcome="failed",
             reason=reason,
             why=why,
-            verdicts=dict(desk.consulted) if desk is not None else {},
+            verdicts=dict(context.consulted) if context is not None else {},
         )
-        return StepDecision(entry, tuple(desk.attempts) if desk is not None else ())
+        return StepDecision(entry, tuple(context.attempts) if context is not None else ())
 
     def _describe_error(self, error: Exception, item: str) -> tuple[str, str]:
         if isinstance(error, BadReply):

@@ -147,8 +147,8 @@ def step(history: str, **settings: str) -> StepResult:
         "final_diagnosis": LISTED[0],
         "options": list(LISTED[:5]),
     }
-    desk = LiveStepContext(Path.cwd(), settings=settings)
-    return asyncio.run(handle_leaks(Item(id="a", data=data), desk))
+    context = LiveStepContext(Path.cwd(), settings=settings)
+    return asyncio.run(handle_leaks(Item(id="a", data=data), context))
 
 
 def test_a_drop_names_the_worst_level_and_quotes_with_places() -> None:

@@ -25,8 +25,8 @@ from overread.build.step_context import LiveStepContext
 from overread.errors import UsageError
 
 
-def desk(settings: Mapping[str, str] | None = None, *, seed: int = 0) -> LiveStepContext:
-    """A desk without models."""
+def context(settings: Mapping[str, str] | None = None, *, seed: int = 0) -> LiveStepContext:
+    """A context without models."""
     return LiveStepContext(Path.cwd(), settings=settings, seed=seed)
 
 
@@ -54,7 +54,7 @@ def test_the_right_option_is_no_longer_than_chance() -> None:
     """Where the key was always the second longest of nine, it becomes the longest in a fifth."""
     cases = [listing(n, lengths=[50, 45, 30, 28, 26, 24, 22, 20, 18], key=1) for n in range(200)]
     cases += [listing(n, lengths=[20, 21, 22, 23, 30, 31, 32, 33, 34], key=4) for n in range(200, 600)]
-    outcomes = asyncio.run(choose_five(cases, desk()))
+    outcomes = asyncio.run(choose_five(cases, context()))
     ranks: Counter[int] = Counter()
     for case in cases:
         options = kept(outcomes[case.id])["options"]
@@ -73,7 +73,7 @@ def test_exactly_five_stay_as_they_are_and_the_tempting_one_stays() -> None:
         one.model_copy(update={"data": {**one.data, "tempting": one.data["differential"][5]}})  # type: ignore[index]
         for one in nine
     ]
-    outcomes = asyncio.run(choose_five([five, *tempted], desk()))
+    outcomes = asyncio.run(choose_five([five, *tempted], context()))
     assert kept(outcomes["c1"])["options"] == five.data["differential"]
     for one in tempted:
         assert one.data["tempting"] in kept(outcomes[one.id])["options"]
@@ -82,10 +82,10 @@ def test_exactly_five_stay_as_they_are_and_the_tempting_one_stays() -> None:
 def test_options_hang_on_the_seed_and_on_nothing_else() -> None:
     """The same seed gives the same options in whatever order cases come; another seed others."""
     cases = [listing(n, lengths=[9, 9, 9, 9, 9, 9, 9, 9], key=0) for n in range(30)]
-    first = asyncio.run(choose_five(cases, desk()))
-    again = asyncio.run(choose_five(cases[::-1], desk()))
+    first = asyncio.run(choose_five(cases, context()))
+    again = asyncio.run(choose_five(cases[::-1], context()))
     assert first == again
-    assert first != asyncio.run(choose_five(cases, desk(seed=1)))
+    assert first != asyncio.run(choose_five(cases, context(seed=1)))
 
 
 def test_letters_are_dealt_evenly_in_each_split() -> None:
@@ -100,7 +100,7 @@ def test_letters_are_dealt_evenly_in_each_split() -> None:
         )
         for n in range(58)
     ]
-    outcomes = asyncio.run(assign_letters(cases, desk()))
+    outcomes = asyncio.run(assign_letters(cases, context()))
     for split in ("train", "test"):
         here = [kept(outcomes[c.id]) for c in cases if c.data["split"] == split]
         counts = Counter(str(data["answer"]) for data in here)
@@ -117,8 +117,8 @@ def test_letters_are_dealt_evenly_in_each_split() -> None:
 def test_splits_go_by_patient_and_stay_when_others_come() -> None:
     """Cases of a patient are together; more patients, in any order, change nobody's split."""
     cases = [item(f"c{n}", patient=f"p{n // 2}") for n in range(400)]
-    first = asyncio.run(assign_splits(cases[:100], desk({"test-share": "0.25"})))
-    later = asyncio.run(assign_splits(cases[::-1], desk({"test-share": "0.25"})))
+    first = asyncio.run(assign_splits(cases[:100], context({"test-share": "0.25"})))
+    later = asyncio.run(assign_splits(cases[::-1], context({"test-share": "0.25"})))
     splits = {name: str(kept(one)["split"]) for name, one in later.items()}
     assert all(kept(first[name])["split"] == splits[name] for name in first)
     assert all(splits[f"c{2 * n}"] == splits[f"c{2 * n + 1}"] for n in range(200))
@@ -129,7 +129,7 @@ def test_splits_go_by_patient_and_stay_when_others_come() -> None:
 def test_a_share_that_is_none_is_refused(share: str) -> None:
     """One sentence says what it may be."""
     with pytest.raises(UsageError, match="from 0 to 1"):
-        asyncio.run(assign_splits([item("a")], desk({"test-share": share})))
+        asyncio.run(assign_splits([item("a")], context({"test-share": share})))
 
 
 # ---- probes ------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ OPTIONS = ["Sarcoidosis", "Silicosis", "Heart failure", "Pneumocystis pneumonia"
 def probed(history: str, key: str, **settings: str) -> StepResult:
     """What the step makes of a history without models."""
     case = item("a", history=history, differential=OPTIONS, options=OPTIONS, final_diagnosis=key)
-    return asyncio.run(run_probes(case, desk(settings)))
+    return asyncio.run(run_probes(case, context(settings)))
 
 
 def test_what_all_but_settles_the_key_is_removed_with_its_place() -> None:
@@ -187,7 +187,7 @@ def pruned(text: str, options: list[str] | None = None) -> tuple[str, Keep]:
     case = item(
         "a", discussion=text, differential=listed, options=options or OPTIONS, final_diagnosis="Sarcoidosis"
     )
-    outcome = asyncio.run(prune_discussion(case, desk()))
+    outcome = asyncio.run(prune_discussion(case, context()))
     assert isinstance(outcome, Keep)
     for change in outcome.changes:
         place = change.before
@@ -225,7 +225,7 @@ def test_a_sentence_on_both_stays_and_is_told() -> None:
 def classified(diagnosis: str, **more: Any) -> Keep:
     """The outcome of the step."""
     settings = more.pop("settings", {})
-    outcome = asyncio.run(classify(item("a", final_diagnosis=diagnosis, **more), desk(settings)))
+    outcome = asyncio.run(classify(item("a", final_diagnosis=diagnosis, **more), context(settings)))
     assert isinstance(outcome, Keep)
     return outcome
 
@@ -338,7 +338,7 @@ def test_pictures_get_the_time_that_their_caption_tells() -> None:
         {"file": "c.png", "caption": "A film."},
     ]
     case = item("a", history="Cough.", imaging_findings="", images=images, interval="six weeks")
-    data = kept(asyncio.run(find_timepoints(case, desk())))
+    data = kept(asyncio.run(find_timepoints(case, context())))
     assert [image.get("timepoint") for image in data["images"]] == [1, 2, None]
     assert (data["times"]["timepoints"], data["times"]["interval"]) == (2, "six weeks")
 

@@ -59,17 +59,17 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def desk(
+def context(
     place: Path, verdicts: Mapping[str, str] | None = None, settings: Mapping[str, str] | None = None
 ) -> LiveStepContext:
-    """A desk without models."""
+    """A context without models."""
     folder = place / "build"
     return LiveStepContext(place / "source", folder=folder, settings=settings, verdicts=verdicts)
 
 
 def taken(place: Path, verdicts: Mapping[str, str] | None = None) -> StepResult:
     """What becomes of the scan when its masks are taken back."""
-    return asyncio.run(collect_masks(item(), desk(place, verdicts)))
+    return asyncio.run(collect_masks(item(), context(place, verdicts)))
 
 
 def about(key: str) -> str:
@@ -91,7 +91,7 @@ def asked(outcome: StepResult) -> str:
 
 def test_tasks_go_out_in_three_forms(place: Path) -> None:
     """RedBrick, Label Studio and a plain folder with a link tell the same findings."""
-    asyncio.run(write_tasks([item()], desk(place)))
+    asyncio.run(write_tasks([item()], context(place)))
     out = place / "build" / "annotation"
     (task,) = json.loads((out / "redbrick.json").read_text())
     scan = str(place / "source" / "images" / NAME)
@@ -103,15 +103,15 @@ def test_tasks_go_out_in_three_forms(place: Path) -> None:
     plain = json.loads((out / "train_1_a_1" / "task.json").read_text())
     assert plain["findings"]["1"]["category name"] == "pleural effusion or thickening"
     assert (out / "train_1_a_1" / "ct.nii.gz").resolve() == Path(scan).resolve()
-    asyncio.run(write_tasks([item()], desk(place)))  # again, over what is there
+    asyncio.run(write_tasks([item()], context(place)))  # again, over what is there
 
 
 def test_only_the_forms_that_are_wanted_go_out(place: Path) -> None:
     """One form, and a form of nobody's is refused."""
-    asyncio.run(write_tasks([item()], desk(place, None, {"task-formats": "redbrick"})))
+    asyncio.run(write_tasks([item()], context(place, None, {"task-formats": "redbrick"})))
     assert [p.name for p in (place / "build" / "annotation").iterdir()] == ["redbrick.json"]
     with pytest.raises(UsageError, match="task-formats names 'excel'"):
-        asyncio.run(write_tasks([item()], desk(place, None, {"task-formats": "excel"})))
+        asyncio.run(write_tasks([item()], context(place, None, {"task-formats": "excel"})))
 
 
 def _channels(place: Path) -> None:
@@ -258,9 +258,9 @@ def test_a_header_that_says_another_orientation_is_a_question(place: Path) -> No
 
 def test_new_files_are_noticed(place: Path) -> None:
     """What a step looks at outside changes with the mask, so that it is done again."""
-    before = files_state(item(), desk(place))
+    before = files_state(item(), context(place))
     _channels(place)
-    assert files_state(item(), desk(place)) != before
+    assert files_state(item(), context(place)) != before
 
 
 def _organs(folder: Path, *, single: bool = False) -> None:
@@ -283,7 +283,7 @@ def test_the_chain_goes_from_the_scan_to_the_lesion(place: Path, single: bool) -
     folder = place / "source" / "organs"
     _organs(folder, single=single)
     space = make_geometry(SHAPE, AFFINE, where="test")
-    paths = organ_paths(desk(place, None, {"organs": "organs"}), NAME)
+    paths = organ_paths(context(place, None, {"organs": "organs"}), NAME)
     steps, doubt = make_chain("Nodules on the right", "2d", NODULES, read_organs(paths, folder, space))
     assert [step.structure for step in steps] == [
         "whole scan", "right lung", "right upper lobe", "lesion",
@@ -299,7 +299,7 @@ def test_voxels_on_the_other_side_than_the_sentence_are_doubted(place: Path) -> 
     folder = place / "source" / "organs"
     _organs(folder)
     organs = read_organs(
-        organ_paths(desk(place, None, {"organs": "organs"}), NAME),
+        organ_paths(context(place, None, {"organs": "organs"}), NAME),
         folder,
         make_geometry(SHAPE, AFFINE, where="test"),
     )
@@ -325,7 +325,7 @@ def test_organ_masks_of_another_scan_are_refused(place: Path) -> None:
     """Another shape, or numbers without names, is one clear error."""
     folder = place / "source" / "organs"
     _organs(folder)
-    paths = organ_paths(desk(place, None, {"organs": "organs"}), NAME)
+    paths = organ_paths(context(place, None, {"organs": "organs"}), NAME)
     with pytest.raises(PictureError, match="does not lie in the space of its CT"):
         read_organs(paths, folder, make_geometry((5, 5, 5), AFFINE, where="test"))
     (folder / "labels.json").unlink()

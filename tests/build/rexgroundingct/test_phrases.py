@@ -186,8 +186,8 @@ def test_the_choice_is_a_setting() -> None:
         chosen("2d 3b", others="maybe")
 
 
-async def _split_of(item: Item, desk: LiveStepContext) -> StepResult:
-    return await assign_split(item, desk)
+async def _split_of(item: Item, context: LiveStepContext) -> StepResult:
+    return await assign_split(item, context)
 
 
 def test_splits_go_by_name_or_by_lot_and_a_patient_is_in_one() -> None:
@@ -199,8 +199,8 @@ def test_splits_go_by_name_or_by_lot_and_a_patient_is_in_one() -> None:
     for number in range(400):
         item = Item(id=f"x{number}_a_1", patient=f"x{number}")
         again = Item(id=f"x{number}_b_1", patient=f"x{number}")
-        desk = LiveStepContext(Path(), settings={"splits": "50/20/30"})
-        one, two = (asyncio.run(_split_of(i, desk)) for i in (item, again))
+        context = LiveStepContext(Path(), settings={"splits": "50/20/30"})
+        one, two = (asyncio.run(_split_of(i, context)) for i in (item, again))
         assert one == two
         assert isinstance(one, Keep)
         lots.append(one.data["split"])

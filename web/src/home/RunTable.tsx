@@ -59,7 +59,7 @@ export function RunTable({ title, runs, known }: { title: string; runs: ShelfRun
                   <td>{run.reader}</td>
                   <td>{run.workflow ?? "none (whole-case reader)"}</td>
                   <td class="number">
-                    {own ? own.read.toLocaleString("en") : ""} {own?.live ? <Tag kind="good">live</Tag> : null} {own?.failed ? <Tag kind="bad">{own.failed.toLocaleString("en")} failed</Tag> : null}
+                    {own ? own.read.toLocaleString("en") : ""} {own?.live ? <Tag kind="good">live</Tag> : null} {own?.failed ? <Tag kind="bad">{own.failed.toLocaleString("en")} failed {own.failed === 1 ? "reading" : "readings"}</Tag> : null}
                   </td>
                   <td>{own?.score ? <Num of={own.score} /> : own ? <span class="quiet-text">not scored</span> : ""}</td>
                 </tr>

@@ -128,7 +128,7 @@ function ComparisonBody({ found }: { found: Comparison }) {
           <Tag kind="warn">incomplete</Tag>
           {found.runs
             .filter((run) => run.missing || run.failed)
-            .map((run) => `${run.name}: ${run.missing} missing, ${run.failed} failed of ${run.cases}`)
+            .map((run) => `${run.name}: of ${run.cases} cases ${run.missing} missing, ${run.failed} failed`)
             .join("; ")}
         </p>
       ) : null}

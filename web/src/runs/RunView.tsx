@@ -86,7 +86,7 @@ function Progress({ run }: { run: RunStatus }) {
         </span>
         {run.failed ? (
           <Link href={`${to("runs", run.id)}?tab=cases&state=failed`}>
-            <Tag kind="bad">{run.failed.toLocaleString("en")} failed</Tag>
+            <Tag kind="bad">{run.failed.toLocaleString("en")} failed {run.failed === 1 ? "reading" : "readings"}</Tag>
           </Link>
         ) : null}
         {run.damaged ? <Tag kind="bad">{formatCount(run.damaged, "damaged line")}</Tag> : null}

@@ -24,7 +24,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Scorecard 
       <div class="row">
         <span>{formatCount(card.cases, "case")}</span>
         {card.missing ? <Tag kind="bad">{card.missing.toLocaleString("en")} missing</Tag> : null}
-        {card.failed ? <Tag kind="bad">{card.failed.toLocaleString("en")} failed</Tag> : null}
+        {card.failed ? <Tag kind="bad">{card.failed.toLocaleString("en")} failed {card.failed === 1 ? "case" : "cases"}</Tag> : null}
         {card.not_judged ? <Tag kind="bad">{card.not_judged.toLocaleString("en")} not judged</Tag> : null}
         <span class="quiet-text">
           {card.draws ? `intervals: ${level}, ${card.draws.toLocaleString("en")} draws of whole patients` : "without intervals"}

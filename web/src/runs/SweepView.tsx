@@ -115,7 +115,7 @@ function Metric({ found, metric }: { found: SweepResult; metric: string }) {
                     {agreeing ? <td>{point.agreement ? <Num of={point.agreement} /> : ""}</td> : null}
                     <td class="number">
                       {point.readings.toLocaleString("en")}
-                      {point.failed ? `, ${point.failed} failed` : ""}
+                      {point.failed ? `, ${point.failed} failed ${point.failed === 1 ? "reading" : "readings"}` : ""}
                     </td>
                   </tr>
                 );

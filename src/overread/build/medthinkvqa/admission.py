@@ -33,7 +33,7 @@ def clean_text(text: str) -> str:
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
-async def clean_texts(item: Item, desk: StepContext) -> StepResult:
+async def clean_texts(item: Item, context: StepContext) -> StepResult:
     """Clean the texts, and drop a case that lacks its history, its diagnosis or its pictures."""
     data: dict[str, JsonValue] = {}
     changes: list[Change] = []
@@ -66,7 +66,7 @@ async def clean_texts(item: Item, desk: StepContext) -> StepResult:
         if not (data[field] if field in data else text_of(item, field)):
             why = f"{wanted} was expected, and there is none"
             return Drop(reason=reason, why=why, changes=done)
-    lacking = _check_pictures(item, desk)
+    lacking = _check_pictures(item, context)
     if lacking is not None:
         return lacking.model_copy(update={"changes": done})
     return Keep(data=data, changes=done)
@@ -79,15 +79,15 @@ def _text_change(field: str, before: str, after: str) -> Change:
     return Change(what=field, before=old, after=after, why=why)
 
 
-def _check_pictures(item: Item, desk: StepContext) -> Drop | None:
+def _check_pictures(item: Item, context: StepContext) -> Drop | None:
     pictures = pictures_of(item)
     if not pictures:
         return Drop(reason="no-pictures", why="at least one picture was expected, none is named")
-    if read_choice(desk, "pictures", ("required", "named")) == "named":
+    if read_choice(context, "pictures", ("required", "named")) == "named":
         return None
     for picture in pictures:
         try:
-            _verify_picture(picture_path(desk.source, picture.file), picture.file)
+            _verify_picture(picture_path(context.source, picture.file), picture.file)
         except (NotThere, Refused) as error:
             return Drop(reason="picture-missing", why=str(error))
         except PictureError as error:
@@ -108,7 +108,7 @@ def _verify_picture(path: Path, name: str) -> None:
         raise PictureError(f"{name} is neither PNG nor JPEG nor DICOM")
 
 
-async def admit(item: Item, desk: StepContext) -> StepResult:
+async def admit(item: Item, context: StepContext) -> StepResult:
     """Keep a case with enough different diagnoses, among them the right one."""
     given = texts_of(item, "differential")
     distinct: dict[str, str] = {}
@@ -127,7 +127,7 @@ async def admit(item: Item, desk: StepContext) -> StepResult:
             )
         )
     done = tuple(changes)
-    least = least_differentials(desk)
+    least = least_differentials(context)
     if len(listed) < least:
         why = f"{len(listed)} different diagnoses are listed, at least {least} were expected"
         return Drop(reason="too-few-differentials", why=why, changes=done)

@@ -153,18 +153,18 @@ class SaidCuts(BaseModel):
     delete: list[int]
 
 
-async def prune_discussion(item: Item, desk: StepContext) -> StepResult:
+async def prune_discussion(item: Item, context: StepContext) -> StepResult:
     """Cut the discussion by rules, and let a model name sentences that they did not settle."""
     text = text_of(item, "discussion")
     if not text:
         return Keep(data={})
     listed = differential_of(item)
-    names = load_names(setting_file(desk, "synonyms"))
+    names = load_names(setting_file(context, "synonyms"))
     cuts, mixed = find_cuts(text, listed, names)
     changes: list[Change] = []
-    if listed.left_out and desk.has("reader"):
-        asking = _ask_model(text, listed, names, desk)
-        cuts += await answer_or_note(asking, changes, missing_answer(desk, "discussion")) or []
+    if listed.left_out and context.has("reader"):
+        asking = _ask_model(text, listed, names, context)
+        cuts += await answer_or_note(asking, changes, missing_answer(context, "discussion")) or []
     if not cuts:
         data: Data = {"discussion_unsettled": [*mixed]} if mixed else {}
         return Keep(data=data, changes=tuple(changes))
@@ -185,7 +185,7 @@ async def prune_discussion(item: Item, desk: StepContext) -> StepResult:
 
 
 async def _ask_model(
-    text: str, listed: DifferentialDiagnoses, names: DiagnosisNames, desk: StepContext
+    text: str, listed: DifferentialDiagnoses, names: DiagnosisNames, context: StepContext
 ) -> list[TextCut]:
     spans = split_sentences(text)
 
@@ -201,7 +201,7 @@ async def _ask_model(
                 return f"sentence {number} is about '{listed.key}', which stays"
         return None
 
-    said = await desk.ask(
+    said = await context.ask(
         "build-med-prune",
         {
             "sentences": "\n".join(f"{number}. {span.extract(text)}" for number, span in enumerate(spans, 1)),
@@ -211,7 +211,7 @@ async def _ask_model(
         json_parser(SaidCuts),
         check=wrong,
     )
-    by = desk.name("reader")
+    by = context.name("reader")
     return [
         TextCut(spans[n - 1].start, spans[n - 1].end, "it is about a diagnosis that is no option", by)
         for n in sorted(set(said.delete))

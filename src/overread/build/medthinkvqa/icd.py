@@ -134,15 +134,15 @@ class _CodeList:
         return place_category(category, self.titles, listed=self.whole)
 
 
-async def classify(item: Item, desk: StepContext) -> StepResult:
+async def classify(item: Item, context: StepContext) -> StepResult:
     """Give a case its category: the source's, by the diagnosis' name, by a title, by a model."""
-    file = setting_file(desk, "icd")
+    file = setting_file(context, "icd")
     codes = _CodeList(code_list(file), whole=bool(file))
     answer = text_of(item, "final_diagnosis")
     given = codes.place(parse_category(text_of(item, "icd")))
     if given is not None:
         return _keep_category(given, "rules", "the source gives the category")
-    known = load_names(setting_file(desk, "synonyms")).find(answer)
+    known = load_names(setting_file(context, "synonyms")).find(answer)
     found = codes.place(known.icd) if known is not None else None
     if known is not None and found is not None:
         return _keep_category(found, "rules", f"it is known as '{known.names[0]}'")
@@ -152,11 +152,11 @@ async def classify(item: Item, desk: StepContext) -> StepResult:
         if found is not None:
             return _keep_category(found, "rules", "a category has this title")
     changes: list[Change] = []
-    if desk.has("reader"):
-        asking = _ask_model(answer, item, codes, desk)
-        found = await answer_or_note(asking, changes, missing_answer(desk, "icd"))
+    if context.has("reader"):
+        asking = _ask_model(answer, item, codes, context)
+        found = await answer_or_note(asking, changes, missing_answer(context, "icd"))
         if found is not None:
-            return _keep_category(found, desk.name("reader"), "the model chose it")
+            return _keep_category(found, context.name("reader"), "the model chose it")
     why = "no category is known for it; give a longer list by the setting 'icd', or a model"
     return Keep(data={}, changes=(*changes, Change(what="icd", before=answer, why=why)))
 
@@ -167,13 +167,13 @@ def _keep_category(found: IcdPlace, by: str, why: str) -> Keep:
     return Keep(data={"icd_placed": told}, changes=(change,))
 
 
-async def _ask_model(answer: str, item: Item, codes: _CodeList, desk: StepContext) -> IcdPlace | None:
+async def _ask_model(answer: str, item: Item, codes: _CodeList, context: StepContext) -> IcdPlace | None:
     def wrong(said: SaidCategory) -> str | None:
         if codes.place(parse_category(said.category)) is None:
             return f"'{said.category[:20]}' is no category of ICD-10"
         return None
 
-    said = await desk.ask(
+    said = await context.ask(
         "build-med-icd",
         {"diagnosis": answer, "findings": text_of(item, "imaging_findings") or "(none given)"},
         json_parser(SaidCategory),

@@ -148,22 +148,22 @@ class SaidLeaks(BaseModel):
     leaks: list[_SaidLeak]
 
 
-async def handle_leaks(item: Item, desk: StepContext) -> StepResult:
+async def handle_leaks(item: Item, context: StepContext) -> StepResult:
     """Find leaks by rules, and by a model where there is one; then drop, cut or keep the case."""
     history = text_of(item, "history")
     listed = differential_of(item)
-    names = load_names(setting_file(desk, "synonyms"))
+    names = load_names(setting_file(context, "synonyms"))
     found = find_leaks(history, listed, names)
     unsaid: list[Change] = []
-    if desk.has("reader"):
-        asking = _ask_model(history, listed, desk)
-        said = await answer_or_note(asking, unsaid, missing_answer(desk, "leaks"))
+    if context.has("reader"):
+        asking = _ask_model(history, listed, context)
+        said = await answer_or_note(asking, unsaid, missing_answer(context, "leaks"))
         found = _merge_leaks(found, said or [])
-    levels = leak_levels(desk)
-    about = read_choice(desk, "leak-about", ("listed", "options", "key"))
+    levels = leak_levels(context)
+    about = read_choice(context, "leak-about", ("listed", "options", "key"))
     counted = [leak for leak in found if leak.level in levels and _is_counted(leak, about)]
     noted = {"leaks": [leak.model_dump(mode="json") for leak in found]}
-    doing = read_choice(desk, "leaks", ("drop", "cut", "keep"))
+    doing = read_choice(context, "leaks", ("drop", "cut", "keep"))
     if not counted or doing == "keep":
         return Keep(data=noted, changes=(*unsaid, *(_leak_change(leak) for leak in counted)))
     worst = max(counted, key=lambda leak: (_RANK[leak.level], leak.is_key))
@@ -235,7 +235,7 @@ def _cut_sentences(
     return Keep.model_validate({"data": data, "changes": changes})
 
 
-async def _ask_model(history: str, listed: DifferentialDiagnoses, desk: StepContext) -> list[Leak]:
+async def _ask_model(history: str, listed: DifferentialDiagnoses, context: StepContext) -> list[Leak]:
     """What a model finds, each held against the text."""
     known = {option.casefold(): option for option in listed.listed}
 
@@ -247,7 +247,7 @@ async def _ask_model(history: str, listed: DifferentialDiagnoses, desk: StepCont
                 return f"the evidence '{one.evidence[:80]}' does not stand in the history"
         return None
 
-    said = await desk.ask(
+    said = await context.ask(
         "build-med-leaks",
         {"history": history, "options": "\n".join(f"- {text}" for text in listed.listed)},
         json_parser(SaidLeaks),
@@ -265,7 +265,7 @@ async def _ask_model(history: str, listed: DifferentialDiagnoses, desk: StepCont
                 end=start + len(one.evidence),
                 is_key=about == listed.key,
                 is_option=about in listed.offered,
-                by=desk.name("reader"),
+                by=context.name("reader"),
             )
         )
     return found

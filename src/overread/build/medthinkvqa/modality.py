@@ -139,12 +139,12 @@ class SaidModality(BaseModel):
     sub_modality: str | None = None
 
 
-async def find_modalities(item: Item, desk: StepContext) -> StepResult:
+async def find_modalities(item: Item, context: StepContext) -> StepResult:
     """Give each picture its modality; what is told by tags wins over what the source says."""
     images: list[JsonValue] = []
     changes: list[Change] = []
     for number, picture in enumerate(pictures_of(item), 1):
-        level, sub, by, why = await _find_modality(picture, desk)
+        level, sub, by, why = await _find_modality(picture, context)
         if (level, sub) != (picture.modality, picture.sub_modality):
             changes.append(
                 Change(
@@ -161,12 +161,12 @@ async def find_modalities(item: Item, desk: StepContext) -> StepResult:
 
 
 async def _find_modality(
-    picture: SourcePicture, desk: StepContext
+    picture: SourcePicture, context: StepContext
 ) -> tuple[str | None, str | None, str, str]:
     """Level 1, level 2, who says so and why."""
     given = modalities().find(picture.modality) if picture.modality else None
-    if read_choice(desk, "pictures", ("required", "named")) == "required":
-        tags = modality_of_tags(picture_path(desk.source, picture.file))
+    if read_choice(context, "pictures", ("required", "named")) == "required":
+        tags = modality_of_tags(picture_path(context.source, picture.file))
         if tags is not None:
             same = given is not None and given.name == tags[0]
             sub = picture.sub_modality if same and picture.sub_modality else tags[1]
@@ -176,24 +176,24 @@ async def _find_modality(
     said = modality_of_caption(picture.caption or "")
     if said is not None:
         return said[0], picture.sub_modality or said[1], "rules", f"the caption says '{said[2]}'"
-    if desk.has("reader"):
-        answer = await _ask_model(picture, desk)
+    if context.has("reader"):
+        answer = await _ask_model(picture, context)
         if answer is not None:
             level = modalities().find(answer.modality)
             assert level is not None
-            return level.name, answer.sub_modality, desk.name("reader"), "the model says so"
+            return level.name, answer.sub_modality, context.name("reader"), "the model says so"
     return None, picture.sub_modality, "rules", "neither tags nor caption nor a model tell"
 
 
-async def _ask_model(picture: SourcePicture, desk: StepContext) -> SaidModality | None:
+async def _ask_model(picture: SourcePicture, context: StepContext) -> SaidModality | None:
     def wrong(said: SaidModality) -> str | None:
         if modalities().find(said.modality) is None:
             return f"'{said.modality[:60]}' is none of the modalities that were given"
         return None
 
-    seen = read_choice(desk, "pictures", ("required", "named")) == "required"
+    seen = read_choice(context, "pictures", ("required", "named")) == "required"
     try:
-        return await desk.ask(
+        return await context.ask(
             "build-med-modality",
             {
                 "caption": picture.caption or "(none given)",

@@ -26,15 +26,15 @@ LETTERS = "ABCDE"
 _ALL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-async def find_tempting(item: Item, desk: StepContext) -> StepResult:
+async def find_tempting(item: Item, context: StepContext) -> StepResult:
     """Ask a model for a diagnosis from the history alone; a wrong choice is kept as an option."""
     listed = differential_of(item)
-    if len(listed.listed) <= len(LETTERS) or not desk.has("reader"):
+    if len(listed.listed) <= len(LETTERS) or not context.has("reader"):
         return Keep(data={})
-    texts = seeded_order(listed.listed, desk.seed, item.id, "tempt")
+    texts = seeded_order(listed.listed, context.seed, item.id, "tempt")
     options = [Option(letter=a, text=b) for a, b in zip(_ALL_LETTERS, texts, strict=False)]
     changes: list[Change] = []
-    asking = desk.ask(
+    asking = context.ask(
         "build-med-probe",
         {
             "history": text_of(item, "history"),
@@ -42,14 +42,14 @@ async def find_tempting(item: Item, desk: StepContext) -> StepResult:
         },
         chosen_letter(options),
     )
-    letter = await answer_or_note(asking, changes, missing_answer(desk, "tempting"))
+    letter = await answer_or_note(asking, changes, missing_answer(context, "tempting"))
     if letter is None:
         return Keep(data={}, changes=tuple(changes))
     said = next(one.text for one in options if one.letter == letter)
     if said == listed.key:
         return Keep(data={})
     why = "the model took it for the right one, so it stays among the options"
-    change = Change(what="tempting", after=said, by=desk.name("reader"), why=why)
+    change = Change(what="tempting", after=said, by=context.name("reader"), why=why)
     return Keep(data={"tempting": said}, changes=(change,))
 
 
@@ -84,16 +84,16 @@ def _make_pool(item: Item, seed: int) -> _OptionPool:
     return _OptionPool(item, listed, tuple(longer), tuple(others), fewest, max(fewest, most))
 
 
-async def choose_five(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+async def choose_five(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
     """Choose the options of all cases together, so that lengths are balanced."""
-    choices = [_make_pool(item, desk.seed) for item in items]
+    choices = [_make_pool(item, context.seed) for item in items]
     # Cases without a choice first: the others can make up for them.
-    choices.sort(key=lambda one: (one.most - one.fewest, seeded_share(desk.seed, one.item.id, "rank")))
+    choices.sort(key=lambda one: (one.most - one.fewest, seeded_share(context.seed, one.item.id, "rank")))
     taken: Counter[int] = Counter()
     outcomes: dict[str, StepResult] = {}
     for one in choices:
         able = range(one.fewest, one.most + 1)
-        longer = min(able, key=lambda n: (taken[n], seeded_share(desk.seed, one.item.id, f"rank {n}")))
+        longer = min(able, key=lambda n: (taken[n], seeded_share(context.seed, one.item.id, f"rank {n}")))
         taken[longer] += 1
         chosen = {one.listed.key, *one.longer[:longer], *one.others[: len(LETTERS) - 1 - longer]}
         outcomes[one.item.id] = _keep_five(one.listed, chosen)
@@ -113,17 +113,17 @@ def _keep_five(listed: DifferentialDiagnoses, chosen: set[str]) -> Keep:
     return Keep(data={"options": options}, changes=(change,))
 
 
-async def assign_letters(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+async def assign_letters(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
     """Give letters to the options: within a split, each is right as often as the others."""
     outcomes: dict[str, StepResult] = {}
     splits: dict[str, list[Item]] = {}
     for item in items:
         splits.setdefault(text_of(item, "split"), []).append(item)
     for split, here in splits.items():
-        here.sort(key=lambda item: (seeded_share(desk.seed, item.id, "letter"), item.id))
-        letters = seeded_order(LETTERS, desk.seed, split, "letters")
+        here.sort(key=lambda item: (seeded_share(context.seed, item.id, "letter"), item.id))
+        letters = seeded_order(LETTERS, context.seed, split, "letters")
         for place, item in enumerate(here):
-            outcomes[item.id] = _keep_lettered(item, letters[place % len(letters)], desk.seed)
+            outcomes[item.id] = _keep_lettered(item, letters[place % len(letters)], context.seed)
     return outcomes
 
 

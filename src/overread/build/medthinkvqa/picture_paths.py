@@ -50,14 +50,14 @@ def _resolve_root(source: Path, file: str) -> tuple[Path, str]:
     return root, inside
 
 
-def pictures_state(item: Item, desk: StepContext) -> JsonValue:
+def pictures_state(item: Item, context: StepContext) -> JsonValue:
     """How large each picture of an item is, or None where it is not there."""
-    if desk.settings.get("pictures") == "named":
+    if context.settings.get("pictures") == "named":
         return None
     found: list[JsonValue] = []
     for picture in pictures_of(item):
         try:
-            found.append(picture_path(desk.source, picture.file).stat().st_size)
+            found.append(picture_path(context.source, picture.file).stat().st_size)
         except (PictureError, OSError):
             found.append(None)
     return found

@@ -130,22 +130,22 @@ def answer_by_rules(
     return None, "nothing in the history speaks for one option"
 
 
-async def run_probes(item: Item, desk: StepContext) -> StepResult:
+async def run_probes(item: Item, context: StepContext) -> StepResult:
     """Ask all probes, and rules; drop the case if it can be solved without its pictures."""
     history, listed = text_of(item, "history"), differential_of(item)
-    clues = find_clues(history, listed, load_names(setting_file(desk, "synonyms")))
+    clues = find_clues(history, listed, load_names(setting_file(context, "synonyms")))
     answer, why = answer_by_rules(history, listed, clues)
     answers: dict[str, str | None] = {"rules": answer}
     unsaid: list[Change] = []
-    options = shuffle_options(item, listed, desk.seed)
+    options = shuffle_options(item, listed, context.seed)
     roles = (f"probe-{number}" for number in itertools.count(1))
-    for role in itertools.takewhile(desk.has, roles):
-        asking = _ask_probe(history, options, desk, role)
-        said = await answer_or_note(asking, unsaid, missing_answer(desk, "probes", role))
-        answers[f"{role} {desk.name(role)}"] = said
+    for role in itertools.takewhile(context.has, roles):
+        asking = _ask_probe(history, options, context, role)
+        said = await answer_or_note(asking, unsaid, missing_answer(context, "probes", role))
+        answers[f"{role} {context.name(role)}"] = said
     data: dict[str, object] = {"probes": answers, "clues": [clue.model_dump(mode="json") for clue in clues]}
     changes = (*unsaid, *(_clue_change(clue) for clue in clues))
-    remove = read_choice(desk, "remove", ("all", "any"))
+    remove = read_choice(context, "remove", ("all", "any"))
     if answer == listed.key:
         # What the history settles is settled for every reader, so one is enough in either way.
         clue = next((clue for clue in clues if clue.about == answer), None)
@@ -161,7 +161,7 @@ async def run_probes(item: Item, desk: StepContext) -> StepResult:
             changes=changes,
         )
     proof = next((clue for clue in clues if clue.kind == "proof"), None)
-    if proof is not None and read_choice(desk, "proof", ("drop", "keep")) == "drop":
+    if proof is not None and read_choice(context, "proof", ("drop", "keep")) == "drop":
         return Drop(
             reason="proof-in-history",
             why=f"the history has a result that proves a diagnosis at characters {proof.start} to "
@@ -185,9 +185,9 @@ def shuffle_options(item: Item, listed: DifferentialDiagnoses, seed: int) -> tup
     return tuple(Option(letter=a, text=b) for a, b in zip(LETTERS, texts, strict=False))
 
 
-async def _ask_probe(history: str, options: Sequence[Option], desk: StepContext, role: str) -> str:
+async def _ask_probe(history: str, options: Sequence[Option], context: StepContext, role: str) -> str:
     """The text of the option that a reader chooses."""
-    letter = await desk.ask(
+    letter = await context.ask(
         "build-med-probe",
         {"history": history, "options": "\n".join(f"{one.letter}. {one.text}" for one in options)},
         chosen_letter(options),

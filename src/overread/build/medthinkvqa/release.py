@@ -27,9 +27,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _QUALITY = 95
 
 
-def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequence[Change]:
+def write_release(items: Sequence[Item], out: Path, context: StepContext) -> Sequence[Change]:
     """Write all splits of what is left into a folder."""
-    copied = read_choice(desk, "pictures", ("required", "named")) == "required"
+    copied = read_choice(context, "pictures", ("required", "named")) == "required"
     folders = case_folders(items)
     changes: list[Change] = []
     files: dict[str, tuple[str, SourcePicture]] = {}
@@ -37,7 +37,7 @@ def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequen
         here = [item for item in items if text_of(item, "split") == split]
         entries = [_make_entry(item, split, folders[item.id], files, n) for n, item in enumerate(here, 1)]
         made = MemoryRelease(
-            "medthinkvqa", split, entries, lambda file: _picture_source(files[file], desk), count=len(here)
+            "medthinkvqa", split, entries, lambda file: _picture_source(files[file], context), count=len(here)
         )
         write(made, out, form="jsonl", pictures=copied)
         changes.append(_split_change(split, here))
@@ -144,9 +144,9 @@ def _file_names(pictures: Sequence[SourcePicture]) -> list[str]:
     return names
 
 
-def _picture_source(found: tuple[str, SourcePicture], desk: StepContext) -> Path | bytes:
+def _picture_source(found: tuple[str, SourcePicture], context: StepContext) -> Path | bytes:
     """The file of a picture; a DICOM becomes a plain picture, since its header names people."""
-    path = picture_path(desk.source, found[0])
+    path = picture_path(context.source, found[0])
     if sniff_format(path) != "dicom":
         return path
     from overread.pixels.encode import encode

@@ -40,9 +40,9 @@ SETTINGS: Mapping[str, str] = {
 """
 
 
-def read_choice(desk: StepContext, name: str, allowed: Sequence[str]) -> str:
+def read_choice(context: StepContext, name: str, allowed: Sequence[str]) -> str:
     """A setting that is one of a few words."""
-    value = desk.settings.get(name, SETTINGS[name])
+    value = context.settings.get(name, SETTINGS[name])
     if value not in allowed:
         raise UsageError(
             f"the setting '{name}' is '{value[:40]}'", remedy=f"it may be {' or '.join(allowed)}"
@@ -50,18 +50,18 @@ def read_choice(desk: StepContext, name: str, allowed: Sequence[str]) -> str:
     return value
 
 
-def leak_levels(desk: StepContext) -> frozenset[str]:
+def leak_levels(context: StepContext) -> frozenset[str]:
     """The levels of leaks that count."""
-    value = desk.settings.get("leak-levels", SETTINGS["leak-levels"])
+    value = context.settings.get("leak-levels", SETTINGS["leak-levels"])
     levels = frozenset(part.strip() for part in value.split(",") if part.strip())
     if not levels <= {"L1", "L2", "L3"}:
         raise UsageError(f"the setting 'leak-levels' is '{value[:40]}'", remedy="it is some of L1,L2,L3")
     return levels
 
 
-def least_differentials(desk: StepContext) -> int:
+def least_differentials(context: StepContext) -> int:
     """How many diagnoses must be listed."""
-    value = desk.settings.get("least-differentials", SETTINGS["least-differentials"])
+    value = context.settings.get("least-differentials", SETTINGS["least-differentials"])
     if not value.isdigit() or not 5 <= int(value) <= 26:
         raise UsageError(
             f"the setting 'least-differentials' is '{value[:40]}'",
@@ -70,9 +70,9 @@ def least_differentials(desk: StepContext) -> int:
     return int(value)
 
 
-def test_share(desk: StepContext) -> float:
+def test_share(context: StepContext) -> float:
     """How many patients go to the test split."""
-    value = desk.settings.get("test-share", SETTINGS["test-share"])
+    value = context.settings.get("test-share", SETTINGS["test-share"])
     try:
         share = float(value)
     except ValueError:
@@ -82,18 +82,18 @@ def test_share(desk: StepContext) -> float:
     return share
 
 
-def setting_file(desk: StepContext, name: str) -> str:
+def setting_file(context: StepContext, name: str) -> str:
     """The file that a setting names, from here or from the source's folder; empty for none."""
-    given = desk.settings.get(name, "")
-    beside = source_folder(desk.source) / given
+    given = context.settings.get(name, "")
+    beside = source_folder(context.source) / given
     return str(beside) if given and not Path(given).is_file() and beside.is_file() else given
 
 
-def files_state(item: Item, desk: StepContext) -> JsonValue:
+def files_state(item: Item, context: StepContext) -> JsonValue:
     """What is in the files that settings name: a step that uses them is done anew with others."""
     found: dict[str, JsonValue] = {}
     for name in ("synonyms", "icd"):
-        file = setting_file(desk, name)
+        file = setting_file(context, name)
         if file and Path(file).is_file():
             found[name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
     return found

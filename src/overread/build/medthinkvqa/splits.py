@@ -20,12 +20,12 @@ def split_of(patient: str, share: float, seed: int) -> str:
     return "test" if seeded_share(seed, patient, "split") < share else "train"
 
 
-async def assign_splits(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+async def assign_splits(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
     """Give each case the split of its patient; adding patients moves no other one."""
-    share = test_share(desk)
+    share = test_share(context)
     outcomes: dict[str, StepResult] = {}
     for item in items:
-        split = split_of(patient_of(item), share, desk.seed)
+        split = split_of(patient_of(item), share, context.seed)
         change = Change(what="split", after=split, why="by a lot of the patient's name")
         outcomes[item.id] = Keep(data={"split": split}, changes=(change,))
     return outcomes

@@ -165,7 +165,7 @@ class SaidTimes(BaseModel):
     quotes: list[str] = []
 
 
-async def find_timepoints(item: Item, desk: StepContext) -> StepResult:
+async def find_timepoints(item: Item, context: StepContext) -> StepResult:
     """Find out whether there are several time points, by rules or by a model that must quote."""
     texts = {"history": text_of(item, "history"), "imaging_findings": ""}
     texts["imaging_findings"] = text_of(item, "imaging_findings")
@@ -176,11 +176,11 @@ async def find_timepoints(item: Item, desk: StepContext) -> StepResult:
     times = combine_markers([m for name, text in texts.items() for m in find_markers(name, text)], stated)
     by = "rules"
     changes: list[Change] = []
-    if desk.has("reader"):
-        asking = _ask_model(texts, desk)
-        said = await answer_or_note(asking, changes, missing_answer(desk, "times"))
+    if context.has("reader"):
+        asking = _ask_model(texts, context)
+        said = await answer_or_note(asking, changes, missing_answer(context, "times"))
         if said is not None:
-            times, by = said, desk.name("reader")
+            times, by = said, context.name("reader")
     images = [picture.model_dump(mode="json", exclude_none=True) for picture in pictures]
     if times.longitudinal and times.timepoints == 2:
         for image, picture in zip(images, pictures, strict=True):
@@ -202,7 +202,7 @@ def _timepoint_of_caption(caption: str) -> int | None:
     return 2 if later else None
 
 
-async def _ask_model(texts: dict[str, str], desk: StepContext) -> Times:
+async def _ask_model(texts: dict[str, str], context: StepContext) -> Times:
     def wrong(said: SaidTimes) -> str | None:
         if said.longitudinal != (said.timepoints >= 2):
             return "longitudinal means two time points or more, and only that"
@@ -213,7 +213,7 @@ async def _ask_model(texts: dict[str, str], desk: StepContext) -> Times:
                 return f"'{quote[:80]}' does not stand in any of the texts"
         return None
 
-    said = await desk.ask(
+    said = await context.ask(
         "build-med-times",
         {
             "history": texts["history"],

@@ -23,7 +23,7 @@ _SAME_REGION_IOU = 0.5
 """Share of two boxes' union that they must have in common to be one region's."""
 
 
-async def check_image(item: Item, desk: StepContext) -> StepResult:
+async def check_image(item: Item, context: StepContext) -> StepResult:
     """Open the picture, put the boxes into its own pixels, name the regions as the list does."""
     data, changes = item.data, []
     report = str(data["report"])
@@ -37,11 +37,11 @@ async def check_image(item: Item, desk: StepContext) -> StepResult:
     if not report.strip() and not data["said"]:
         return Drop(reason="empty-report", why="the report is empty, and nothing else is said")
     try:
-        size = _image_size(item, desk)
+        size = _image_size(item, context)
     except PictureError as error:
         code = "missing-image" if isinstance(error, NotThere) else "unreadable-image"
         return Drop(reason=code, why=str(error))
-    frame = _box_frame(data, desk, size)
+    frame = _box_frame(data, context, size)
     across, down = size[0] / frame[0], size[1] / frame[1]
     if abs(across / down - 1) > _SCALE_TOLERANCE:
         why = (
@@ -70,18 +70,18 @@ async def check_image(item: Item, desk: StepContext) -> StepResult:
     )
 
 
-def _image_size(item: Item, desk: StepContext) -> tuple[int, int]:
+def _image_size(item: Item, context: StepContext) -> tuple[int, int]:
     from overread.pixels.image_files import verify_image
 
     image = str(item.data["image"])
-    return verify_image(Fence(desk.source).path(image), name=image)
+    return verify_image(Fence(context.source).path(image), name=image)
 
 
-def _box_frame(data: Mapping[str, Any], desk: StepContext, size: tuple[int, int]) -> tuple[int, int]:
+def _box_frame(data: Mapping[str, Any], context: StepContext, size: tuple[int, int]) -> tuple[int, int]:
     """The frame that the boxes are in: as the row says, as the setting does, or the picture."""
     if isinstance(data["frame"], list):
         return int(data["frame"][0]), int(data["frame"][1])
-    told = desk.settings.get("frame", "").lower()
+    told = context.settings.get("frame", "").lower()
     if not told:
         return size
     try:

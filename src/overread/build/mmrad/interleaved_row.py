@@ -21,7 +21,7 @@ _REPORT_CUE = "Putting these looks together, the report reads: "
 _BRACKETS = re.compile(r"\[[\d\s.,;:+\-eE]{2,80}\]")
 
 
-async def make_record(item: Item, desk: StepContext) -> StepResult:
+async def make_record(item: Item, context: StepContext) -> StepResult:
     """Write the record, and read it back as the benchmark does: what differs is not released."""
     rounds = rounds_of(item)
     text = str(item.data["report"]).strip()
@@ -29,7 +29,7 @@ async def make_record(item: Item, desk: StepContext) -> StepResult:
     if spoiling is not None:
         return Drop(reason="record-cannot-hold-it", why=spoiling)
     row = make_row(
-        item.id, str(item.data["image"]), rounds, text, desk.settings.get("instruction") or INSTRUCTION
+        item.id, str(item.data["image"]), rounds, text, context.settings.get("instruction") or INSTRUCTION
     )
     reader = RowFields(dict(row), file="record", number=1)
     entry = read_trace(reader, split="train", place=1)

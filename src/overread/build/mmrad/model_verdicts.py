@@ -46,7 +46,7 @@ class AuditReply(BaseModel):
 
 
 async def ask_reflection(
-    item: Item, looks: Sequence[RegionLook], attempt: int, desk: StepContext
+    item: Item, looks: Sequence[RegionLook], attempt: int, context: StepContext
 ) -> list[TraceVerdict]:
     """Stage 1 by the reader; raises `BadReply` where its answers judge nothing."""
     spots = [(n, look, text) for n, look in enumerate(looks, 1) for text in look.sentences]
@@ -67,18 +67,18 @@ async def ask_reflection(
             f"{n}. [{', '.join(look.regions)}] {text}" for n, (_, look, text) in enumerate(spots, 1)
         ),
     }
-    reply = await desk.ask(REFLECT, values, json_parser(ReflectReply), check=wrong)
+    reply = await context.ask(REFLECT, values, json_parser(ReflectReply), check=wrong)
     found = []
     for one in sorted(reply.sentences, key=lambda judged: judged.number):
         number, _, text = spots[one.number - 1]
         found.append(
-            _make_verdict(1, attempt, number, text, one.supported, "invented", one.reason, desk, "reader")
+            _make_verdict(1, attempt, number, text, one.supported, "invented", one.reason, context, "reader")
         )
-    return found + _left_out_verdicts(1, attempt, reply.left_out, evidence, desk, "reader")
+    return found + _left_out_verdicts(1, attempt, reply.left_out, evidence, context, "reader")
 
 
 async def ask_audit(
-    item: Item, looks: Sequence[RegionLook], attempt: int, desk: StepContext
+    item: Item, looks: Sequence[RegionLook], attempt: int, context: StepContext
 ) -> list[TraceVerdict]:
     """Stage 2 by the auditor; raises `BadReply` where its answers judge nothing."""
     evidence = _evidence(item)
@@ -100,14 +100,14 @@ async def ask_audit(
         "size": f"{item.data['width']} × {item.data['height']}",
         "trace": format_looks(looks),
     }
-    reply = await desk.ask(AUDIT, values, json_parser(AuditReply), role="auditor", check=wrong)
+    reply = await context.ask(AUDIT, values, json_parser(AuditReply), role="auditor", check=wrong)
     found = []
     for one in sorted(reply.looks, key=lambda judged: judged.number):
         problem = cast(Problem, one.problem)
         found.append(
-            _make_verdict(2, attempt, one.number, "", one.right, problem, one.reason, desk, "auditor")
+            _make_verdict(2, attempt, one.number, "", one.right, problem, one.reason, context, "auditor")
         )
-    return found + _left_out_verdicts(2, attempt, reply.left_out, evidence, desk, "auditor")
+    return found + _left_out_verdicts(2, attempt, reply.left_out, evidence, context, "auditor")
 
 
 def _evidence(item: Item) -> dict[int, RegionPair]:
@@ -141,7 +141,7 @@ def _make_verdict(
     right: bool,  # noqa: FBT001 - it is what the model answers, handed on
     problem: Problem,
     reason: str,
-    desk: StepContext,
+    context: StepContext,
     role: str,
 ) -> TraceVerdict:
     return TraceVerdict(
@@ -152,7 +152,7 @@ def _make_verdict(
         verdict="accept" if right else "reject",
         problem="" if right else problem,
         reason=" ".join(reason.split())[:400],
-        by=desk.name(role),
+        by=context.name(role),
     )
 
 
@@ -161,7 +161,7 @@ def _left_out_verdicts(
     attempt: int,
     numbers: Sequence[int],
     evidence: dict[int, RegionPair],
-    desk: StepContext,
+    context: StepContext,
     role: str,
 ) -> list[TraceVerdict]:
     # What only sums up, or has no box, has no place in a trace: that it is not there is no fault.
@@ -174,7 +174,7 @@ def _left_out_verdicts(
             verdict="reject",
             problem="left-out",
             reason="the trace does not tell it",
-            by=desk.name(role),
+            by=context.name(role),
         )
         for one in told
     ]

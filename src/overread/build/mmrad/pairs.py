@@ -46,19 +46,19 @@ class RegionPair(Record):
     """Major region → the regions that it speaks of there."""
 
 
-async def find_pairs(item: Item, desk: StepContext) -> StepResult:
+async def find_pairs(item: Item, context: StepContext) -> StepResult:
     """Find the regions of each sentence, by the reader where there is one, else by rules."""
     boxes = boxes_of(item)
     found = pairs_by_rules(item, boxes)
     changes: list[Change] = []
     made_by = "rules"
     open_ones = [one for one in found if one.role in ("told", "nowhere", "unboxed")]
-    if desk.has("reader") and open_ones:
+    if context.has("reader") and open_ones:
         why = "the reader's pairs were no good, so rules made them: {problem}"
-        note = Change(what="pairs", by=desk.name("reader"), why=why)
-        reply = await answer_or_note(_ask_model(found, open_ones, desk), changes, note)
+        note = Change(what="pairs", by=context.name("reader"), why=why)
+        reply = await answer_or_note(_ask_model(found, open_ones, context), changes, note)
         if reply is not None:
-            found, made_by = _apply_reply(found, reply, boxes), desk.name("reader")
+            found, made_by = _apply_reply(found, reply, boxes), context.name("reader")
     if not any(one.role == "told" for one in found):
         unboxed = any(one.role == "unboxed" for one in found)
         why = (
@@ -163,14 +163,14 @@ class PairsReply(BaseModel):
 
 
 async def _ask_model(
-    found: Sequence[RegionPair], open_ones: Sequence[RegionPair], desk: StepContext
+    found: Sequence[RegionPair], open_ones: Sequence[RegionPair], context: StepContext
 ) -> PairsReply:
     values = {
         "sentences": "\n".join(f"{one.number}. {one.text}" for one in open_ones),
         "regions": "\n".join(f"- {name}" for name in xray_regions().names),
     }
     by_number = {one.number: one for one in open_ones}
-    return await desk.ask(
+    return await context.ask(
         PROMPT, values, json_parser(PairsReply), check=lambda reply: pairs_problem(reply, by_number)
     )
 

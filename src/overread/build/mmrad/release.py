@@ -28,12 +28,12 @@ QUALITY = 92
 """Of the crops' JPEGs."""
 
 
-async def assign_splits(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+async def assign_splits(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
     """Give each patient a split: the one that the source gives, else one that the id draws.
 
     What is drawn hangs on seed and patient alone, so that more films move nobody.
     """
-    shares = parse_shares(desk.settings.get("split") or "70/10/20")
+    shares = parse_shares(context.settings.get("split") or "70/10/20")
     given: dict[str, set[str]] = {}
     for item in items:
         told = item.data.get("split")
@@ -45,7 +45,7 @@ async def assign_splits(items: Sequence[Item], desk: StepContext) -> Mapping[str
         if len(own) == 1:
             split, why = next(iter(own)), "as the source has it"
         else:
-            lot = hash_share(desk.seed, _patient_of(item))
+            lot = hash_share(context.seed, _patient_of(item))
             split = draw_split(lot, dict(zip(SPLITS, shares, strict=True)))
             why = "the source has the patient in two splits" if own else "drawn by the patient's id"
         change = Change(what="split", before=before, after=split, why=why)
@@ -70,9 +70,9 @@ def parse_shares(told: str) -> tuple[float, ...]:
     return tuple(number / whole for number in numbers)
 
 
-def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> Sequence[Change]:
+def write_release(items: Sequence[Item], out: Path, context: StepContext) -> Sequence[Change]:
     """Write the records of every split with their films and crops."""
-    fence = Fence(desk.source)
+    fence = Fence(context.source)
     by_folder = {item.id: item for item in items}
 
     @lru_cache(maxsize=4)

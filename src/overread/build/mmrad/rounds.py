@@ -35,15 +35,15 @@ class RegionRound(Record):
     """What is said of it."""
 
 
-async def merge_looks(item: Item, desk: StepContext) -> StepResult:
+async def merge_looks(item: Item, context: StepContext) -> StepResult:
     """Put the looks of each major region together; its box is the union of their regions' boxes."""
     looks, boxes = looks_of(item), boxes_of(item)
     rounds = make_rounds(
         looks,
         boxes,
-        order=read_choice(desk, "order", ORDERS),
-        core=read_choice(desk, "boxes", BOXES) == "looked",
-        seed=f"{desk.seed}/{item.id}",
+        order=read_choice(context, "order", ORDERS),
+        core=read_choice(context, "boxes", BOXES) == "looked",
+        seed=f"{context.seed}/{item.id}",
     )
     small = next((r for r in rounds if min(r.box[2] - r.box[0], r.box[3] - r.box[1]) < _MIN_CROP), None)
     if small is not None or not rounds:
@@ -98,9 +98,9 @@ def rounds_of(item: Item) -> list[RegionRound]:
     return [RegionRound.model_validate(one) for one in given]
 
 
-def read_choice(desk: StepContext, name: str, among: Sequence[str]) -> str:
+def read_choice(context: StepContext, name: str, among: Sequence[str]) -> str:
     """A setting that is one of some words; the first of them where it is not set."""
-    told = desk.settings.get(name) or among[0]
+    told = context.settings.get(name) or among[0]
     if told not in among:
         raise UsageError(f"{name}={told} is no choice", remedy=f"use one of {', '.join(among)}")
     return told

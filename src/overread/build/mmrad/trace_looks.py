@@ -43,15 +43,15 @@ class RegionLook(Record):
         return " ".join(self.sentences)
 
 
-async def write_trace(item: Item, desk: StepContext) -> StepResult:
+async def write_trace(item: Item, context: StepContext) -> StepResult:
     """Write the trace: by the reader where there is one, else by rules from the pairs."""
     boxes = boxes_of(item)
     looks = looks_of_pairs(pairs_of(item), boxes)
     changes: list[Change] = []
-    if desk.has("reader"):
+    if context.has("reader"):
         why = "the reader's trace was no good, so rules wrote it: {problem}"
-        note = Change(what="trace", by=desk.name("reader"), why=why)
-        looks = await answer_or_note(ask_trace(item, desk), changes, note) or looks
+        note = Change(what="trace", by=context.name("reader"), why=why)
+        looks = await answer_or_note(ask_trace(item, context), changes, note) or looks
     kept: list[JsonValue] = [one.model_dump(mode="json") for one in looks]
     made_by = looks[0].by
     changes.append(Change(what="trace", after=kept, by=made_by, why="written from the pairs"))
@@ -93,22 +93,22 @@ class TraceReply(BaseModel):
     looks: list[LookReply] = Field(min_length=1)
 
 
-async def ask_trace(item: Item, desk: StepContext) -> list[RegionLook]:
+async def ask_trace(item: Item, context: StepContext) -> list[RegionLook]:
     """The reader's trace; raises `BadReply` where none of its answers has the right form."""
-    reply = await desk.ask(PROMPT, _prompt_values(item), json_parser(TraceReply), check=form_problem)
-    return parse_looks(reply, desk.name("reader"))
+    reply = await context.ask(PROMPT, _prompt_values(item), json_parser(TraceReply), check=form_problem)
+    return parse_looks(reply, context.name("reader"))
 
 
 async def ask_revision(
-    item: Item, looks: Sequence[RegionLook], objections: Sequence[str], desk: StepContext
+    item: Item, looks: Sequence[RegionLook], objections: Sequence[str], context: StepContext
 ) -> list[RegionLook]:
     """The trace as the reader rewrites it when told what is wrong with it."""
     values = _prompt_values(item) | {
         "trace": format_looks(looks),
         "objections": "\n".join(f"- {one}" for one in objections),
     }
-    reply = await desk.ask(REVISE_PROMPT, values, json_parser(TraceReply), check=form_problem)
-    return parse_looks(reply, desk.name("reader"))
+    reply = await context.ask(REVISE_PROMPT, values, json_parser(TraceReply), check=form_problem)
+    return parse_looks(reply, context.name("reader"))
 
 
 def form_problem(reply: TraceReply) -> str | None:

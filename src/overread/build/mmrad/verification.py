@@ -39,56 +39,56 @@ class _StageResult:
     changes: list[Change] = field(default_factory=list)
 
 
-async def reflect(item: Item, desk: StepContext) -> StepResult:
+async def reflect(item: Item, context: StepContext) -> StepResult:
     """Stage 1: each sentence is traced back to the report, by rules and by the generator itself."""
     pairs = pairs_of(item)
 
     async def judge(looks: Sequence[RegionLook], attempt: int) -> list[TraceVerdict]:
         found = reflect_by_rules(pairs, looks, attempt)
-        if desk.has("reader"):
+        if context.has("reader"):
             try:
-                found += await ask_reflection(item, looks, attempt, desk)
+                found += await ask_reflection(item, looks, attempt, context)
             except BadReply as error:
-                found.append(_unjudged_verdict(1, attempt, error, desk.name("reader")))
+                found.append(_unjudged_verdict(1, attempt, error, context.name("reader")))
         return found
 
-    done = await _judge_and_revise(item, looks_of(item), judge, desk)
+    done = await _judge_and_revise(item, looks_of(item), judge, context)
     return _keep_item(item, done, done.standing)
 
 
-async def audit(item: Item, desk: StepContext) -> StepResult:
+async def audit(item: Item, context: StepContext) -> StepResult:
     """Stage 2: each look is held against report and boxes, by rules and by a second model."""
     pairs, boxes, size = pairs_of(item), boxes_of(item), size_of(item)
     before = looks_of(item)
 
     async def judge(looks: Sequence[RegionLook], attempt: int) -> list[TraceVerdict]:
         found = audit_by_rules(pairs, looks, boxes, size, attempt)
-        if desk.has("auditor"):
+        if context.has("auditor"):
             try:
-                found += await ask_audit(item, looks, attempt, desk)
+                found += await ask_audit(item, looks, attempt, context)
             except BadReply as error:
-                found.append(_unjudged_verdict(2, attempt, error, desk.name("auditor")))
+                found.append(_unjudged_verdict(2, attempt, error, context.name("auditor")))
         if attempt > 1:
             # What was written anew must pass the first stage's rules as well.
             found += [one for one in reflect_by_rules(pairs, looks, attempt) if one.verdict == "reject"]
         return found
 
-    done = await _judge_and_revise(item, before, judge, desk)
+    done = await _judge_and_revise(item, before, judge, context)
     kept = [] if done.looks != before else disputed_of(item)
     return _keep_item(item, done, [*kept, *done.standing])
 
 
-async def ask_people(item: Item, desk: StepContext) -> StepResult:
+async def ask_people(item: Item, context: StepContext) -> StepResult:
     """Stage 3: people decide on what is still objected to; nothing is asked where nothing is."""
     disputed = disputed_of(item)
     if not disputed:
         return Keep(data={})
-    if desk.settings.get("people", "ask") == "drop":
+    if context.settings.get("people", "ask") == "drop":
         why = f"{len(disputed)} objections stood: {disputed[0].reason}"
         return Drop(reason="disputed", why=why, by=disputed[0].by)
     looks = looks_of(item)
     questions = _make_questions(item, looks, disputed)
-    answers = {one.id: desk.verdict(one.id) for one, _ in questions}
+    answers = {one.id: context.verdict(one.id) for one, _ in questions}
     unanswered = [one for one, _ in questions if answers[one.id] is None]
     if unanswered:
         return Wait(questions=tuple(unanswered))
@@ -133,20 +133,20 @@ def verdicts_of(item: Item) -> list[TraceVerdict]:
     return [TraceVerdict.model_validate(one) for one in _stored_list(item, "verdicts")]
 
 
-def max_revisions(desk: StepContext) -> int:
+def max_revisions(context: StepContext) -> int:
     """How often the generator may mend its trace at each stage."""
-    told = desk.settings.get("revisions", "1")
+    told = context.settings.get("revisions", "1")
     if not told.isdecimal() or int(told) > 9:
         raise UsageError(f"revisions={told} is no number from 0 to 9")
     return int(told)
 
 
 async def _judge_and_revise(
-    item: Item, looks: list[RegionLook], judge: Judge, desk: StepContext
+    item: Item, looks: list[RegionLook], judge: Judge, context: StepContext
 ) -> _StageResult:
     """Judge a trace; where there are objections let the generator mend it, and judge again."""
     done = _StageResult(looks)
-    most = max_revisions(desk) if desk.has("reader") else 0
+    most = max_revisions(context) if context.has("reader") else 0
     for attempt in range(1, most + 2):
         found = await judge(done.looks, attempt)
         done.verdicts += found
@@ -156,8 +156,8 @@ async def _judge_and_revise(
         if not mendable or attempt > most:
             break
         why = "the reader did not mend its trace: {problem}"
-        note = Change(what="trace", by=desk.name("reader"), why=why)
-        asking = ask_revision(item, done.looks, _format_objections(mendable), desk)
+        note = Change(what="trace", by=context.name("reader"), why=why)
+        asking = ask_revision(item, done.looks, _format_objections(mendable), context)
         again = await answer_or_note(asking, done.changes, note)
         if again is None:
             break
@@ -166,7 +166,7 @@ async def _judge_and_revise(
                 what="trace",
                 before=_looks_as_json(done.looks),
                 after=_looks_as_json(again),
-                by=desk.name("reader"),
+                by=context.name("reader"),
                 why="; ".join(_format_objections(mendable))[:2000],
             )
         )

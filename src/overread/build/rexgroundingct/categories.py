@@ -29,19 +29,19 @@ class Categories(BaseModel):
     categories: dict[str, str]
 
 
-async def categorise(item: Item, desk: StepContext) -> StepResult:
+async def categorise(item: Item, context: StepContext) -> StepResult:
     """Give each positive phrase one code of the ontology."""
     told = positives_of(item)
     changes: list[Change] = []
-    if desk.has():
+    if context.has():
         listed = "\n".join(f"{key}: {phrase}" for key, phrase in told.items())
-        asking = desk.ask(
+        asking = context.ask(
             PROMPT,
             {"phrases": listed, "categories": category_list()},
             json_parser(Categories),
             check=lambda reply: join_problems(category_problems(told, reply.categories)),
         )
-        made = await answer_or_note(asking, changes, by_rules(desk, "categories"))
+        made = await answer_or_note(asking, changes, by_rules(context, "categories"))
         if made is not None:
             own = {key: made.categories[key] for key in told}
             return Keep.model_validate({"data": {"categories": own}})
@@ -93,18 +93,18 @@ def category_problems(told: Mapping[str, str], given: Mapping[str, str]) -> list
     return found
 
 
-async def select_scan(item: Item, desk: StepContext) -> StepResult:
+async def select_scan(item: Item, context: StepContext) -> StepResult:
     """Keep the scan if it has what is sought and, as published, nothing else."""
     told = positives_of(item)
     codes = item.data["categories"]
     assert isinstance(codes, dict)
-    scope, wanted = codes_of(desk.settings, "scope"), codes_of(desk.settings, "annotate")
+    scope, wanted = codes_of(context.settings, "scope"), codes_of(context.settings, "annotate")
     inside = [key for key in told if is_covered(str(codes[key]), scope)]
     beyond = sorted({str(codes[key]) for key in told if key not in inside})
     if not inside:
         why = f"it has {', '.join(beyond)} and nothing of {', '.join(scope)}"
         return Drop(reason="nothing-in-scope", why=why)
-    if beyond and read_setting(desk.settings, "others") == "drop":
+    if beyond and read_setting(context.settings, "others") == "drop":
         why = f"it has {', '.join(beyond)}, which is outside {', '.join(scope)}"
         return Drop(reason="something-else", why=why)
     chosen = [key for key in inside if is_covered(str(codes[key]), wanted)]
@@ -117,12 +117,12 @@ async def select_scan(item: Item, desk: StepContext) -> StepResult:
     return Keep.model_validate({"data": {"targets": targets}})
 
 
-async def assign_split(item: Item, desk: StepContext) -> StepResult:
+async def assign_split(item: Item, context: StepContext) -> StepResult:
     """Put a patient's scans into one split: by the name, or drawn by lot from the patient alone."""
-    shares = parse_shares(desk.settings)
+    shares = parse_shares(context.settings)
     patient = item.patient or item.id
     prefix = item.id.partition("_")[0].lower()
     if shares is None and prefix in _SPLITS:
         return Keep(data={"split": _SPLITS[prefix]})
     named = dict(zip(("train", "val", "test"), shares or (0.8, 0.1, 0.1), strict=True))
-    return Keep(data={"split": draw_split(hash_share(desk.seed, patient), named)})
+    return Keep(data={"split": draw_split(hash_share(context.seed, patient), named)})

@@ -28,19 +28,19 @@ class Thoughts(BaseModel):
     thoughts: list[str]
 
 
-def organs_state(item: Item, desk: StepContext) -> JsonValue:
+def organs_state(item: Item, context: StepContext) -> JsonValue:
     """The state of a scan's organ masks."""
-    return {part: file_stamp(path) for part, path in organ_paths(desk, scan_name(item)).items()}
+    return {part: file_stamp(path) for part, path in organ_paths(context, scan_name(item)).items()}
 
 
-async def make_chains(item: Item, desk: StepContext) -> StepResult:
+async def make_chains(item: Item, context: StepContext) -> StepResult:
     """Make the chain of every finding; one whose voxels are on the other side waits for people."""
     found = annotated_of(item)
-    masks = load_masks(item, desk, tuple(found))
+    masks = load_masks(item, context, tuple(found))
     if masks is None:
         raise PictureError("the mask or the CT was taken away", where=scan_name(item))
-    paths = organ_paths(desk, scan_name(item))
-    organs: Organs = read_organs(paths, organ_folder(desk), masks.space)
+    paths = organ_paths(context, scan_name(item))
+    organs: Organs = read_organs(paths, organ_folder(context), masks.space)
     chains: dict[str, JsonValue] = {}
     changes: list[Change] = []
     doubts: list[Question] = []
@@ -49,15 +49,17 @@ async def make_chains(item: Item, desk: StepContext) -> StepResult:
         text, category = str(finding["text"]), str(finding["category"])
         steps, doubt = make_chain(text, category, masks.labels(key), organs)
         asked = _side_question(item, key, text, doubt) if doubt else None
-        verdict = desk.verdict(asked.id) if asked is not None else "accept"
+        verdict = context.verdict(asked.id) if asked is not None else "accept"
         if verdict == "reject":
             changes.append(Change(what=f"finding {key}", before=text, by="people", why=str(doubt)))
             continue
         if asked is not None and verdict != "accept":
             doubts.append(asked)
             continue
-        if desk.has():
-            said = await answer_or_note(_reword(text, steps, desk), changes, by_rules(desk, f"chain {key}"))
+        if context.has():
+            said = await answer_or_note(
+                _reword(text, steps, context), changes, by_rules(context, f"chain {key}")
+            )
             steps = said or steps
         chains[key] = [s.model_dump(mode="json", exclude_none=True) for s in steps]
         kept[key] = finding
@@ -93,10 +95,10 @@ def thought_problems(finding: str, steps: Sequence[Thought], said: Sequence[str]
     return found
 
 
-async def _reword(finding: str, steps: Sequence[Thought], desk: StepContext) -> list[Thought]:
+async def _reword(finding: str, steps: Sequence[Thought], context: StepContext) -> list[Thought]:
     """The same steps in a model's words."""
     listed = "\n".join(f"{n}. {step.level}: {step.structure}" for n, step in enumerate(steps))
-    made = await desk.ask(
+    made = await context.ask(
         PROMPT,
         {"finding": finding, "steps": listed, "count": str(len(steps))},
         json_parser(Thoughts),

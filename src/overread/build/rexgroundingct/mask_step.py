@@ -13,16 +13,18 @@ from overread.build.rexgroundingct.tasks import EXCLUSIONS, targets_of
 from overread.build.step import StepContext
 
 
-def files_state(item: Item, desk: StepContext) -> JsonValue:
+def files_state(item: Item, context: StepContext) -> JsonValue:
     """The state of the scan and of what came back for it."""
     name = scan_name(item)
-    return {"ct": file_stamp(scan_path(desk, name)), "mask": file_stamp(mask_path(desk, name))}
+    return {"ct": file_stamp(scan_path(context, name)), "mask": file_stamp(mask_path(context, name))}
 
 
-async def collect_masks(item: Item, desk: StepContext) -> StepResult:
+async def collect_masks(item: Item, context: StepContext) -> StepResult:
     """Check the masks of a scan against its CT and count their entities."""
     targets = targets_of(item)
-    verdicts = {key: desk.verdict(question_id(item, "masks", key, targets[key]["text"])) for key in targets}
+    verdicts = {
+        key: context.verdict(question_id(item, "masks", key, targets[key]["text"])) for key in targets
+    }
     kept = tuple(key for key in targets if verdicts[key] not in EXCLUSIONS)
     changes = [
         Change(what=f"finding {key}", before=targets[key]["text"], by="people", why=str(why))
@@ -33,7 +35,7 @@ async def collect_masks(item: Item, desk: StepContext) -> StepResult:
         told = ", ".join(sorted({str(why) for why in verdicts.values()}))
         why = f"annotators excluded every finding: {told}"
         return Drop(reason="excluded", why=why, by="people", changes=tuple(changes))
-    scan = scan_path(desk, scan_name(item))
+    scan = scan_path(context, scan_name(item))
     if scan is None:
         asked = _file_question(
             item,
@@ -42,8 +44,8 @@ async def collect_masks(item: Item, desk: StepContext) -> StepResult:
             "name its folder with the setting cts.",
             ("here now", "drop the scan"),
         )
-        return _wait_or_drop(item, desk, asked, "no-ct", "the CT is not there", changes)
-    path = mask_path(desk, scan_name(item))
+        return _wait_or_drop(item, context, asked, "no-ct", "the CT is not there", changes)
+    path = mask_path(context, scan_name(item))
     if path is None:
         questions = tuple(_finding_question(item, key, targets[key]) for key in kept)
         return Wait(questions=questions, changes=tuple(changes))
@@ -58,7 +60,7 @@ async def collect_masks(item: Item, desk: StepContext) -> StepResult:
             ("written again", "drop the scan"),
             found.digest(),
         )
-        return _wait_or_drop(item, desk, asked, "mask-unusable", told, changes)
+        return _wait_or_drop(item, context, asked, "mask-unusable", told, changes)
     if found.doubts:
         told = "; ".join(found.doubts)
         asked = _file_question(
@@ -68,8 +70,8 @@ async def collect_masks(item: Item, desk: StepContext) -> StepResult:
             ("accept", "drop the scan"),
             found.digest(),
         )
-        if desk.verdict(asked.id) != "accept":
-            return _wait_or_drop(item, desk, asked, "mask-turned", told, changes)
+        if context.verdict(asked.id) != "accept":
+            return _wait_or_drop(item, context, asked, "mask-turned", told, changes)
     empty = [key for key in kept if not counts[key]]
     if empty:
         questions = tuple(_finding_question(item, key, targets[key]) for key in empty)
@@ -87,9 +89,9 @@ async def collect_masks(item: Item, desk: StepContext) -> StepResult:
     return Keep.model_validate({"data": data, "changes": tuple(changes)})
 
 
-def load_masks(item: Item, desk: StepContext, keys: tuple[str, ...]) -> ReturnedMasks | None:
+def load_masks(item: Item, context: StepContext, keys: tuple[str, ...]) -> ReturnedMasks | None:
     """The masks of a scan as the step above took them, for the steps behind it."""
-    path, scan = mask_path(desk, scan_name(item)), scan_path(desk, scan_name(item))
+    path, scan = mask_path(context, scan_name(item)), scan_path(context, scan_name(item))
     if path is None or scan is None:
         return None
     return inspect_masks(path, scan, tuple(targets_of(item)), keys)
@@ -130,9 +132,9 @@ def _file_question(item: Item, what: str, text: str, choices: tuple[str, ...], a
 
 
 def _wait_or_drop(
-    item: Item, desk: StepContext, asked: Question, reason: str, why: str, changes: list[Change]
+    item: Item, context: StepContext, asked: Question, reason: str, why: str, changes: list[Change]
 ) -> StepResult:
     """Wait for people, unless they said that the scan is to go."""
-    if desk.verdict(asked.id) == "drop the scan":
+    if context.verdict(asked.id) == "drop the scan":
         return Drop(reason=reason, why=why, by="people", changes=tuple(changes))
     return Wait(questions=(asked,), changes=tuple(changes))

@@ -25,19 +25,19 @@ class Phrases(BaseModel):
     phrases: dict[str, tuple[str, str, str, str]]
 
 
-async def extract_phrases(item: Item, desk: StepContext) -> StepResult:
+async def extract_phrases(item: Item, context: StepContext) -> StepResult:
     """Take one phrase for each finding out of the sorted sentences."""
     coded = coded_sentences(item)
     changes: list[Change] = []
-    if desk.has():
+    if context.has():
         listed = "\n".join(f"{code}: {text}" for code, text in coded.items())
-        asking = desk.ask(
+        asking = context.ask(
             PROMPT,
             {"sentences": listed},
             json_parser(Phrases),
             check=lambda reply: join_problems(phrase_problems(coded, reply.phrases)),
         )
-        made = await answer_or_note(asking, changes, by_rules(desk, "phrases"))
+        made = await answer_or_note(asking, changes, by_rules(context, "phrases"))
         if made is not None:
             rows = {key: list(row) for key, row in made.phrases.items()}
             return Keep.model_validate({"data": {"phrases": rows}})
@@ -106,7 +106,7 @@ def _find_denied(key: str, phrase: str, codes: str, coded: Mapping[str, str]) ->
     return [f"{key} says '{s.observation}' is there, and its sentences deny it" for s in told[:1]]
 
 
-async def keep_positives(item: Item, desk: StepContext) -> StepResult:
+async def keep_positives(item: Item, context: StepContext) -> StepResult:
     """Keep the phrases that are abnormal: P1, P2, … → phrase, and the sentences of each."""
     rows = item.data["phrases"]
     assert isinstance(rows, dict)

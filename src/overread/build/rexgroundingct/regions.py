@@ -48,22 +48,22 @@ class Rewrite(BaseModel):
     left_out: list[str] = Field(default_factory=list)
 
 
-async def sort_sentences(item: Item, desk: StepContext) -> StepResult:
+async def sort_sentences(item: Item, context: StepContext) -> StepResult:
     """Rewrite the sentences and sort them into regions; all of them must be accounted for."""
     sentences = sentences_of(item)
-    wording = read_setting(desk.settings, "wording")
+    wording = read_setting(context.settings, "wording")
     changes: list[Change] = []
-    if desk.has():
+    if context.has():
         listed = "\n".join(f"{code}: {text}" for code, text in sentences.items())
-        asking = desk.ask(
+        asking = context.ask(
             PROMPT,
             {"sentences": listed, "regions": region_list()},
             json_parser(Rewrite),
             check=lambda reply: join_problems(reply_problems(sentences, reply)),
         )
-        made = await answer_or_note(asking, changes, by_rules(desk, "regions"))
+        made = await answer_or_note(asking, changes, by_rules(context, "regions"))
         if made is not None:
-            return _keep_report(sentences, made, desk.name())
+            return _keep_report(sentences, made, context.name())
     return _keep_report(sentences, sort_by_rules(sentences, wording=wording), "rules", changes)
 
 

@@ -26,21 +26,21 @@ from overread.storage.atomic import open_atomic
 _SCRATCH = ".masks"
 
 
-def write_release(items: Sequence[Item], out: Path, desk: StepContext) -> list[Change]:
+def write_release(items: Sequence[Item], out: Path, context: StepContext) -> list[Change]:
     """Write all scans that are left, split by split, through the benchmark's own writer."""
     scans = [item for item in items if annotated_of(item)]
-    copying = read_setting(desk.settings, "copy-cts") == "yes"
+    copying = read_setting(context.settings, "copy-cts") == "yes"
     scratch = out / _SCRATCH
     counts: dict[str, int] = {}
     try:
         for item in scans:
-            _write_masks(item, desk, scratch)
+            _write_masks(item, context, scratch)
         for split in SPLITS:
             own = [item for item in scans if item.data["split"] == split]
             if not own:
                 continue
-            entries = [_make_entry(item, n, desk) for n, item in enumerate(own, 1)]
-            places = {scan_name(item): scan_path(desk, scan_name(item)) for item in own}
+            entries = [_make_entry(item, n, context) for n, item in enumerate(own, 1)]
+            places = {scan_name(item): scan_path(context, scan_name(item)) for item in own}
 
             def find(file: str, places: dict[str, Path | None] = places) -> Path:
                 place = scratch / file.removeprefix(f"{MASKS}/") if "/" in file else places[file]
@@ -67,7 +67,7 @@ def _release_keys(item: Item) -> dict[str, str]:
     return {key: str(n) for n, key in enumerate(annotated_of(item))}
 
 
-def _make_entry(item: Item, number: int, desk: StepContext) -> Entry:
+def _make_entry(item: Item, number: int, context: StepContext) -> Entry:
     """The row of a scan, as the loader reads it."""
     found = annotated_of(item)
     keys = _release_keys(item)
@@ -78,7 +78,7 @@ def _make_entry(item: Item, number: int, desk: StepContext) -> Entry:
         "entity_counts": {keys[key]: f["entities"] for key, f in found.items()},
         "pixels": {keys[key]: f["voxels"] for key, f in found.items()},
         "shape": item.data["shape"],
-        "protocol": read_setting(desk.settings, "protocol"),
+        "protocol": read_setting(context.settings, "protocol"),
     }
     reader = RowFields(row, file="dataset.json", number=number)
     entry = read_scan(reader, split=str(item.data["split"]), withheld=False)
@@ -87,14 +87,14 @@ def _make_entry(item: Item, number: int, desk: StepContext) -> Entry:
     return entry
 
 
-def _write_masks(item: Item, desk: StepContext, scratch: Path) -> None:
+def _write_masks(item: Item, context: StepContext, scratch: Path) -> None:
     """The masks of a scan as the benchmark stores them, with the CT's own affine."""
     import numpy as np
 
     from overread.pixels.masks import write_mask
 
     keys = tuple(annotated_of(item))
-    masks = load_masks(item, desk, keys)
+    masks = load_masks(item, context, keys)
     if masks is None or masks.digest() != item.data["mask"]:
         raise OverreadError(
             f"the mask or the CT of {item.id} was changed or taken away since it was checked",

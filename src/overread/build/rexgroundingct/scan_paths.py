@@ -53,27 +53,27 @@ def scan_name(item: Item) -> str:
     return str(item.data["name"])
 
 
-def scan_path(desk: StepContext, name: str) -> Path | None:
+def scan_path(context: StepContext, name: str) -> Path | None:
     """The CT of that name: in the folder that is set, else beside the reports; None if nowhere."""
-    folder = setting_folder(desk.settings, "cts", desk.source) or source_folder(desk.source)
+    folder = setting_folder(context.settings, "cts", context.source) or source_folder(context.source)
     return _find_file(folder, _candidate_paths(name))
 
 
-def mask_path(desk: StepContext, name: str) -> Path | None:
+def mask_path(context: StepContext, name: str) -> Path | None:
     """What came back for a scan: a file of its name, or a folder with one file a finding."""
-    folder = setting_folder(desk.settings, "masks", desk.source) or desk.folder / MASKS_FOLDER
+    folder = setting_folder(context.settings, "masks", context.source) or context.folder / MASKS_FOLDER
     own = folder / scan_stem(name)
     return _find_file(folder, (name, f"{MASKS}/{name}")) or (own if own.is_dir() else None)
 
 
-def organ_folder(desk: StepContext) -> Path | None:
+def organ_folder(context: StepContext) -> Path | None:
     """The folder of organ masks, where one is set."""
-    return setting_folder(desk.settings, "organs", desk.source)
+    return setting_folder(context.settings, "organs", context.source)
 
 
-def organ_paths(desk: StepContext, name: str) -> dict[str, Path]:
+def organ_paths(context: StepContext, name: str) -> dict[str, Path]:
     """The organ masks of a scan: 'lobes', 'segments', 'organs', or one file a structure."""
-    folder = organ_folder(desk)
+    folder = organ_folder(context)
     if folder is None:
         return {}
     found = {part: _find_file(folder, (f"{part}/{name}",)) for part in LABELLED_PARTS}

@@ -28,7 +28,7 @@ _SHARE = 0.15
 """Share of such words below which a text is not English."""
 
 
-async def split_report(item: Item, desk: StepContext) -> StepResult:
+async def split_report(item: Item, context: StepContext) -> StepResult:
     """Cut findings and impressions into sentences, or say why this is no report to work on."""
     findings, impressions = str(item.data["findings"]), str(item.data.get("impressions") or "")
     refused = _refuse_report(findings, impressions)

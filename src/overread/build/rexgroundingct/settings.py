@@ -125,9 +125,9 @@ def setting_folder(settings: Mapping[str, str], name: str, source: Path) -> Path
     )
 
 
-def by_rules(desk: StepContext, what: str) -> Change:
+def by_rules(context: StepContext, what: str) -> Change:
     """The change where no answer of the model was usable and rules decided."""
-    why = f"no answer of {desk.name()} could be taken: {{problem}}"
+    why = f"no answer of {context.name()} could be taken: {{problem}}"
     return Change(what=what, after="by rules", why=why)
 
 

@@ -47,11 +47,11 @@ _PAGE = """<View>
 """
 
 
-async def write_tasks(items: Sequence[Item], desk: StepContext) -> Mapping[str, StepResult]:
+async def write_tasks(items: Sequence[Item], context: StepContext) -> Mapping[str, StepResult]:
     """Write the tasks of all scans that are left, and go on."""
-    place = desk.folder / TASKS_FOLDER
-    forms = formats_of(desk.settings)
-    scans = [(item, scan_path(desk, scan_name(item))) for item in items]
+    place = context.folder / TASKS_FOLDER
+    forms = formats_of(context.settings)
+    scans = [(item, scan_path(context, scan_name(item))) for item in items]
     if "redbrick" in forms:
         _write_json(place / "redbrick.json", [redbrick_task(item, path) for item, path in scans])
     if "label-studio" in forms:
@@ -61,14 +61,14 @@ async def write_tasks(items: Sequence[Item], desk: StepContext) -> Mapping[str, 
     if "folder" in forms:
         for item, path in scans:
             _write_folder(
-                place / scan_stem(scan_name(item)), item, path, read_setting(desk.settings, "protocol")
+                place / scan_stem(scan_name(item)), item, path, read_setting(context.settings, "protocol")
             )
     return {item.id: Keep(data={}) for item in items}
 
 
-def scan_state(item: Item, desk: StepContext) -> JsonValue:
+def scan_state(item: Item, context: StepContext) -> JsonValue:
     """Where a scan is now: tasks are written again when it comes."""
-    path = scan_path(desk, scan_name(item))
+    path = scan_path(context, scan_name(item))
     return None if path is None else str(path)
 
 

@@ -37,72 +37,72 @@ WatchFactory = Callable[[str], AbstractContextManager[Watch | None]]
 def audit(plan: AuditPlan, *, watching: WatchFactory | None = None) -> Audit:
     """Ask every case of a run again in every arm, and say how far its answers moved."""
     refuse_running_loop("asyncio.to_thread(audit, plan)")
-    desk = AuditSetup(plan)
+    setup = AuditSetup(plan)
     try:
-        found = desk.prepare()
-        write_plans(desk.folder, plan.seed, desk.plans.values())
+        found = setup.prepare()
+        write_plans(setup.folder, plan.seed, setup.plans.values())
     except BaseException:
-        asyncio.run(desk.reader.close())
+        asyncio.run(setup.reader.close())
         raise
-    asyncio.run(_run_arms(desk, found, watching or (lambda _: nullcontext())))
+    asyncio.run(_run_arms(setup, found, watching or (lambda _: nullcontext())))
     if found.stopped is None:
-        _measure_shifts(desk, found)
-        write_result(desk.folder, found.as_dict())
+        _measure_shifts(setup, found)
+        write_result(setup.folder, found.as_dict())
     return found
 
 
 def estimate_audit(plan: AuditPlan) -> tuple[Audit, dict[str, Estimate]]:
     """What an audit would take, arm by arm; nobody is asked and nothing is written."""
     refuse_running_loop("asyncio.to_thread(audit, plan)")
-    desk = AuditSetup(plan)
+    setup = AuditSetup(plan)
     try:
-        found = desk.prepare()
-        arms = {arm: desk.arm_plan(arm, found.audited) for arm in desk.arms}
-        return found, {arm: estimate(own, desk.folder / arm) for arm, own in arms.items() if own.cases}
+        found = setup.prepare()
+        arms = {arm: setup.arm_plan(arm, found.audited) for arm in setup.arms}
+        return found, {arm: estimate(own, setup.folder / arm) for arm, own in arms.items() if own.cases}
     finally:
-        asyncio.run(desk.reader.close())
+        asyncio.run(setup.reader.close())
 
 
-async def _run_arms(desk: AuditSetup, found: Audit, watching: WatchFactory) -> None:
+async def _run_arms(setup: AuditSetup, found: Audit, watching: WatchFactory) -> None:
     """Run every arm, one after the other, and close the reader at the end."""
     signals = threading.current_thread() is threading.main_thread()
     try:
-        for arm in desk.arms:
-            own = desk.arm_plan(arm, found.audited)
+        for arm in setup.arms:
+            own = setup.arm_plan(arm, found.audited)
             if not own.cases:
                 continue
             with watching(arm) as watch:
-                outcome = await run_async(own, desk.folder / arm, watch=watch, signals=signals)
+                outcome = await run_async(own, setup.folder / arm, watch=watch, signals=signals)
             found.outcomes[arm] = outcome
             if outcome.stopped is not None:
                 found.stopped = outcome.stopped
                 return
     finally:
-        await desk.reader.close()
+        await setup.reader.close()
 
 
 # ---- weighing ------------------------------------------------------------------------------
 
 
-def _measure_shifts(desk: AuditSetup, found: Audit) -> None:
+def _measure_shifts(setup: AuditSetup, found: Audit) -> None:
     """Compute how far each answer shifted in each arm, and the shares over all answers."""
     jobs: list[tuple[Any, ...]] = []
     same: set[str] = set()
     for arm in found.outcomes:
-        after = {case: r for (case, _), r in last_readings(desk.folder / arm).items()}
+        after = {case: r for (case, _), r in last_readings(setup.folder / arm).items()}
         for case_id in found.audited:
             if case_id not in after:
                 continue
-            before = desk.readings[case_id]
+            before = setup.readings[case_id]
             if arm == "null" and same_words(before, after[case_id]):
                 same.add(case_id)
             slim = [_strip_log(reading) for reading in (before, after[case_id])]
-            folders = (desk.plan.run.resolve(), (desk.folder / arm).resolve())
-            blank = not any(isinstance(r, Mask) for r in desk.plans[case_id].cited)
-            case, place = desk.cases[case_id], desk.base.release_ref
+            folders = (setup.plan.run.resolve(), (setup.folder / arm).resolve())
+            blank = not any(isinstance(r, Mask) for r in setup.plans[case_id].cited)
+            case, place = setup.cases[case_id], setup.base.release_ref
             jobs.append(((arm, case_id), case, *slim, folders, place, blank))
     found.shifts = {arm: {} for arm in found.outcomes}
-    for done in run_in_workers(_shift_job, jobs, desk.workers_for(job[1] for job in jobs)):
+    for done in run_in_workers(_shift_job, jobs, setup.workers_for(job[1] for job in jobs)):
         if done.error is not None:
             raise done.error
         arm, case_id = done.key
@@ -111,17 +111,17 @@ def _measure_shifts(desk: AuditSetup, found: Audit) -> None:
     moved = {case for (case, _), move in found.shifts.get("null", {}).items() if move.far > 0}
     found.null_equal = len(same - moved)
     clusters = {
-        key: cluster_key(key[0], desk.cases[key[0]].patient) for own in found.shifts.values() for key in own
+        key: cluster_key(key[0], setup.cases[key[0]].patient) for own in found.shifts.values() for key in own
     }
 
     def shares_of(*, uncited: bool) -> AuditShares | None:
         mine = {
-            arm: {key: move for key, move in own.items() if uncited == desk.plans[key[0]].uncited}
+            arm: {key: move for key, move in own.items() if uncited == setup.plans[key[0]].uncited}
             for arm, own in found.shifts.items()
         }
         mine = {arm: own for arm, own in mine.items() if own}
-        drawing = {"draws": desk.plan.draws, "seed": desk.plan.seed}
-        return compute_shares(mine, clusters, level=desk.plan.level, **drawing) if mine else None
+        drawing = {"draws": setup.plan.draws, "seed": setup.plan.seed}
+        return compute_shares(mine, clusters, level=setup.plan.level, **drawing) if mine else None
 
     found.shares, found.shares_uncited = shares_of(uncited=False), shares_of(uncited=True)
 

@@ -51,8 +51,8 @@ def find_evidence_files(question: Question, build: BuildFolder, shelf: Shelf) ->
     ][:MAX_PICTURES]
     if not named:
         return []
-    desk = load_step_context(build)
-    return [_locate(title, file, build, desk) for title, file in named]
+    context = load_step_context(build)
+    return [_locate(title, file, build, context) for title, file in named]
 
 
 def load_step_context(build: BuildFolder) -> StepContext | None:
@@ -102,8 +102,8 @@ def _file_names(value: Any) -> list[str]:
     return []
 
 
-def _locate(title: str, file: str, build: BuildFolder, desk: StepContext | None) -> EvidenceFile:
-    homes = [build.folder, *([desk.source] if desk is not None else [])]
+def _locate(title: str, file: str, build: BuildFolder, context: StepContext | None) -> EvidenceFile:
+    homes = [build.folder, *([context.source] if context is not None else [])]
     for home in homes:
         try:
             if home.is_dir():
@@ -112,9 +112,9 @@ def _locate(title: str, file: str, build: BuildFolder, desk: StepContext | None)
             continue
         except Refused as error:
             return EvidenceFile(title, None, error.what.replace(file, "it"))
-    if desk is not None and title.startswith("scan"):
+    if context is not None and title.startswith("scan"):
         try:
-            scan = scan_path(desk, file)
+            scan = scan_path(context, file)
         except OverreadError:
             scan = None
         if scan is not None:

@@ -97,14 +97,14 @@ def _load_masks(question: Question, build: BuildFolder, space: Geometry) -> NDAr
     if len(parts) != 3 or (parts[0] != "chain" and parts[:2] != ["masks", "orientation"]):
         return None
     try:
-        desk = load_step_context(build)
-        if desk is None:
+        context = load_step_context(build)
+        if context is None:
             return None
         item = Item.model_validate(
             {"id": question.item, "data": load_history(build.folder, question.item).now}
         )
         keys = tuple(targets_of(item))
-        masks = load_masks(item, desk, keys)
+        masks = load_masks(item, context, keys)
         if masks is None or masks.problems:
             return None
         marked = np.zeros(space.shape, np.uint8)
