@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overread.benchmarks.row_fields import format_value
-from overread.core import Problem, Reading, Submission
+from overread.core import Finding, Problem, Reading, Submission
 from overread.core.submission import SubmittedFiles
 from overread.errors import SubmissionError
 
@@ -117,11 +117,22 @@ class Intake:
         offer.differs |= reading != offer.reading
 
     def fail(
-        self, case: str, what: str, remedy: str, *, file: str | None = None, row: int | None = None
+        self,
+        case: str,
+        what: str,
+        remedy: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        findings: tuple[Finding, ...] | None = None,
     ) -> None:
-        """A case that was handed in and cannot be used: an error, and a reading that failed."""
+        """A case that was handed in and cannot be used: an error, and a reading that failed.
+
+        `findings` name what was handed in, where another's scorer would have looked at it.
+        """
         self.error(what, remedy, file=file, row=row, case=case)
-        self.add_reading(Reading(case_id=case, reader=self.reader, error=what), row=row)
+        failed = Reading(case_id=case, reader=self.reader, error=what, findings=findings)
+        self.add_reading(failed, row=row)
 
     def note_unknown_case(self, name: str, *, row: int | None = None) -> None:
         """A prediction for a case that the release does not have."""

@@ -156,3 +156,14 @@ def as_labels(raw: Array, header: NiftiHeader, *, where: str) -> Array:
             f"the mask holds the value {bad:g}", where=where, remedy="masks hold entity numbers: 0, 1, 2, …"
         )
     return values.astype(np.int32)
+
+
+def cast_to_bytes(raw: Array, header: NiftiHeader) -> NDArray[np.uint8]:
+    """Stored values as the official scorer takes them: scaled, then cast to uint8 without a check.
+
+    256 and 0.6 become 0, and −1 becomes 255. What becomes of NaN, and of floats far out, is up to the
+    processor.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        values = raw.astype(np.float64) * header.slope + header.intercept if header.is_scaled else raw
+        return values.astype(np.uint8)

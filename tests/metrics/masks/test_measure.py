@@ -156,7 +156,13 @@ def test_variants_of_a_file_score_alike(tmp_path: Path, kind: str) -> None:
     truth, predicted = masks(5)
     expected = measure_masks(subject(tmp_path, truth, predicted))
     other = np.moveaxis(predicted, 0, -1) if kind == "HWDF" else predicted.astype(np.float32)
-    assert measure_masks(subject(tmp_path, truth, other)) == expected
+    rows = measure_masks(subject(tmp_path, truth, other))
+    if kind == "float":
+        assert rows == expected
+    for unit, row in rows.items():
+        assert all(row[name] == expected[unit][name] for name in ("dice", "hit", "tp", "fp", "fn"))
+        # The official scorer casts floats, and stops at another shape.
+        assert (row.get("stops", 0), row["judged"]) == ((1, 0) if kind == "HWDF" else (0, 1))
 
 
 def test_the_order_of_findings_does_not_matter(tmp_path: Path) -> None:
@@ -177,8 +183,10 @@ def test_the_order_of_findings_does_not_matter(tmp_path: Path) -> None:
 
 def test_a_missing_prediction_is_the_worst_and_not_judged(tmp_path: Path) -> None:
     """Without a reading, or with a failed one: no Dice, every entity missed, no complaint."""
-    truth, predicted = masks()
-    for one in (subject(tmp_path, truth, None), subject(tmp_path, truth, predicted, error="out of memory")):
+    truth, _ = masks()
+    failed = Reading(case_id="c", reader="p", error="out of memory")
+    missing = subject(tmp_path, truth, None)
+    for one in (missing, Subject(missing.entry, failed, missing.truth_files, missing.reading_files)):
         rows = measure_masks(one)
         assert plain(rows) == rows
         for n, row in rows.items():
@@ -227,7 +235,9 @@ def test_a_broken_prediction_is_the_worst_and_says_why(tmp_path: Path, how: str,
     one = subject(tmp_path, truth, predicted)
     broken(tmp_path, predicted, how)
     rows = measure_masks(one)
-    assert [row["judged"] for row in rows.values()] == [0, 0, 0]
+    # The scorer casts what is no label, leaves out what is not there, and stops at everything else.
+    seen = {"nan": (1, 0), "scores": (1, 0), "gone": (0, 0)}.get(how, (0, 1))
+    assert {(row["judged"], row.get("stops", 0)) for row in rows.values()} == {seen}
     for row in rows.values():
         assert told in row["problem"]
         assert "p.nii.gz" in row["problem"]
@@ -244,8 +254,8 @@ def test_a_broken_truth_is_an_error(tmp_path: Path) -> None:
         measure_masks(one)
 
 
-def test_findings_without_an_answer_are_not_judged(tmp_path: Path) -> None:
-    """One finding left out, one without a mask, one in another picture: the others count."""
+def test_findings_without_an_answer_are_the_worst_and_empty_to_the_scorer(tmp_path: Path) -> None:
+    """Honestly nothing could be worse; a file that was handed in has an empty channel for them."""
     truth, predicted = masks()
     answers = list(findings("p.nii.gz"))
     answers[0] = answers[0].model_copy(update={"regions": ()})
@@ -253,11 +263,13 @@ def test_findings_without_an_answer_are_not_judged(tmp_path: Path) -> None:
     answers[1] = answers[1].model_copy(update={"regions": (elsewhere,)})
     one = subject(tmp_path, truth, predicted, reading=tuple(answers))
     rows = measure_masks(one)
-    assert [row["judged"] for row in rows.values()] == [0, 0, 1]
+    assert [row["judged"] for row in rows.values()] == [1, 1, 1]
+    assert rows["0"]["dice"] == rows["1"]["dice"] == 0
     assert "no mask" in rows["0"]["problem"]
     assert "'mri'" in rows["1"]["problem"]
-    assert rows["2"]["judged_share"] == 1
-    assert rows["2"]["dice_judged_share"] == rows["2"]["dice"] > 0
+    assert rows["2"]["dice_judged_share"] == rows["2"]["dice"] / 3 > 0
+    empty = 1e-6 / (rows["0"]["truth_voxels"] + 1e-6)
+    assert rows["0"]["official_change_dice"] == pytest.approx(empty, rel=1e-9)
     rows = measure_masks(subject(tmp_path, truth, predicted, reading=tuple(answers[:1])))
     assert [row["judged"] for row in rows.values()] == [0, 0, 0]
     beyond = findings("p.nii.gz")[2].regions[0].model_copy(update={"channel": 7})

@@ -61,7 +61,7 @@ def cases(seed: int, *, missing: bool = True) -> list[list[dict[str, Any]]]:
                 "fn_judged": fn * judged,
                 "matched_dice": matched,
                 "matched_counted": 1,
-                "matched_counted_judged": judged,
+                "matched_dice_sum": matched * true,
                 "case_share": 1 / size,
                 "judged_share": judged / size,
                 "spaced": 1,
@@ -82,12 +82,12 @@ def value(metric: Metric, rows: list[Any]) -> float:
     return float(number)
 
 
-def expected(found: list[list[dict[str, Any]]]) -> dict[str, float]:
-    """The official numbers by plain loops over cases and findings."""
+def expected(found: list[list[dict[str, Any]]], *, zero: float) -> dict[str, float]:
+    """The official numbers by plain loops over cases and findings, but for the matched Dice."""
     rows = [row for case in found for row in case]
     true, fp, fn = (sum(row[name] for row in rows) for name in ("tp", "fp", "fn"))
-    precision = true / (true + fp) if true + fp else 0.0
-    recall = true / (true + fn) if true + fn else 0.0
+    precision = true / (true + fp) if true + fp else zero
+    recall = true / (true + fn) if true + fn else zero
     both = precision + recall
     return {
         "mean_global_dice_per_finding": float(np.mean([row["dice"] for row in rows])),
@@ -98,7 +98,6 @@ def expected(found: list[list[dict[str, Any]]]) -> dict[str, float]:
         "overall_instance_precision": precision,
         "overall_instance_recall": recall,
         "overall_instance_f1": 2 * precision * recall / both if both else 0.0,
-        "mean_matched_dice_per_finding": float(np.mean([row["matched_dice"] for row in rows])),
         "global_only_mean_global_dice_per_finding": float(np.mean([r["raw_dice"] for r in rows])),
         "global_only_mean_global_dice_per_case": float(
             np.mean([np.mean([row["raw_dice"] for row in case]) for case in found])
@@ -117,24 +116,40 @@ def test_numbers_are_those_of_plain_loops(seed: int) -> None:
     rows = [row for case in found for row in case]
     there = [case for case in found if case[0]["judged"]]
     assert 0 < len(there) < len(found)
-    for name, number in expected(there).items():
+    for name, number in expected(there, zero=1.0).items():
         assert value(METRICS[name], rows) == pytest.approx(number, abs=1e-12), name
-    for name, number in expected(found).items():
+    for name, number in expected(found, zero=0.0).items():
         assert value(METRICS[f"honest_{name}"], rows) == pytest.approx(number, abs=1e-12), name
+    pairs = sum(row["tp"] for row in rows if row["judged"])
+    pooled = sum(row["matched_dice"] * row["tp"] for row in rows if row["judged"]) / pairs
+    assert value(METRICS["mean_matched_dice_per_finding"], rows) == pytest.approx(pooled, abs=1e-12)
+    honest = float(np.mean([row["matched_dice"] for row in rows]))
+    assert value(METRICS["honest_mean_matched_dice_per_finding"], rows) == pytest.approx(honest, abs=1e-12)
 
 
 def test_nothing_to_divide_by() -> None:
-    """No finding: undefined. Findings without lesions: 0. Nothing handed in: only honesty counts."""
+    """The official scorer says 1 of precision and recall, and 0 of means; honesty says 0 or nothing."""
     empty = cases(0, missing=False)[0][0] | dict.fromkeys(("tp", "fp", "fn", "fn_judged"), 0)
-    for kind in ("precision", "recall", "f1"):
-        for prefix in ("", "honest_"):
-            metric = METRICS[f"{prefix}overall_instance_{kind}"]
-            assert math.isnan(value(metric, []))
-            assert value(metric, [empty]) == 0.0
     gone = [row for case in cases(1) for row in case if not row["judged"]]
+    for kind in ("precision", "recall", "f1"):
+        name = f"overall_instance_{kind}"
+        assert value(METRICS[name], [empty]) == value(METRICS[name], gone) == 1.0
+        assert value(METRICS[f"honest_{name}"], [empty]) == 0.0
+        assert math.isnan(value(METRICS[f"honest_{name}"], []))
+        (set_,) = (m for m in mask_metrics(MaskSettings(zero_denominator=0.25)) if m.name == f"honest_{name}")
+        assert value(set_, [empty]) == 0.25
     for name in OFFICIAL:
-        assert math.isnan(value(METRICS[name], gone))
+        assert value(METRICS[name], gone) == float(name.startswith("overall_instance"))
         assert value(METRICS[f"honest_{name}"], gone) == 0.0
+
+
+def test_a_file_that_stops_the_scorer_leaves_no_official_number() -> None:
+    """Not even of the other cases; the honest numbers are there."""
+    rows = [row for case in cases(3) for row in case]
+    stopped = [{**rows[0], "stops": 1}, *rows[1:]]
+    for name in OFFICIAL:
+        assert math.isnan(value(METRICS[name], stopped))
+        assert value(METRICS[f"honest_{name}"], stopped) == value(METRICS[f"honest_{name}"], rows)
 
 
 def test_findings_without_spacing_are_in_no_distance() -> None:
@@ -172,8 +187,11 @@ def test_perfect_is_at_the_ceiling_and_missing_is_worst(name: str, rows: dict[st
     assert 0 < ceiling <= 1
     if name.startswith("ceiling_"):
         assert value(metric, rows["missing"]) == pytest.approx(ceiling)
-    elif metric.drops_missing:
+    elif name.startswith("distance_"):
         assert math.isnan(value(metric, rows["missing"]))
+    elif metric.drops_missing:
+        # Nothing handed in: the official scorer's precision and recall of nothing are 1.
+        assert value(metric, rows["missing"]) == float(name.startswith("overall_instance"))
     else:
         assert value(metric, rows["missing"]) == metric.worst == 0
 
@@ -184,7 +202,7 @@ def test_the_catalog_knows_them() -> None:
         assert metric.name == name
         assert catalog.find("metrics", name) is metric
     assert set(OFFICIAL) < set(OURS)
-    assert len(OURS) == 3 * len(scores.ABOUT)
+    assert len(OURS) == 3 * len(scores.ABOUT) + 1  # the honest matched Dice has a ceiling of its own
 
 
 def test_metrics_share_one_measure_that_can_be_sent_away() -> None:

@@ -94,12 +94,21 @@ def test_the_hint_names_the_scans_and_counts_findings_once(sketch: Path, masks: 
     assert any(path.name.removesuffix(".nii.gz") in hint for path in masks.iterdir())
 
 
-@pytest.mark.parametrize("name", ["mode", "missing", "zero_denominator"])
+@pytest.mark.parametrize("name", ["mode", "missing", "values"])
 def test_what_tells_metrics_apart_cannot_be_set(sketch: Path, masks: Path, name: str) -> None:
     """A setting that nothing would follow is refused instead of taken in silence."""
     root = sketch / "rexgroundingct"
     with pytest.raises(UsageError, match=f"'{name}' tells metrics apart and cannot be set"):
         graded("rexgroundingct", root, masks, settings={name: "other"})
+
+
+def test_zero_denominators_can_be_set(sketch: Path, masks: Path) -> None:
+    """Both columns then follow it, and the signature tells."""
+    card = graded("rexgroundingct", sketch / "rexgroundingct", masks, settings={"zero_denominator": 0.5})
+    for name in ("overall_instance_precision", "honest_overall_instance_f1"):
+        assert card.signature["settings"][name]["zero_denominator"] == 0.5
+    with pytest.raises(UsageError, match="zero_denominator cannot be"):
+        graded("rexgroundingct", sketch / "rexgroundingct", masks, settings={"zero_denominator": "other"})
 
 
 def test_metrics_without_settings_say_so(sketch: Path, tmp_path: Path) -> None:

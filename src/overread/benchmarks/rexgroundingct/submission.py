@@ -69,12 +69,13 @@ def read_submission(release: Release, path: Path, entries: Collection[Entry] | N
         space, shape = _ct_space(release, case)
         unchecked += space is None
         wrong = _find_misfit(header, case, shape, sizes[member_name])
+        reading = _make_reading(case, member_name, intake.reader)
         if wrong is not None:
-            intake.fail(case.id, *wrong, file=make_printable(member_name))
+            intake.fail(case.id, *wrong, file=make_printable(member_name), findings=reading.findings)
             continue
         if not isinstance(header, PictureError):
             _note_header(header, case, space, shape, member_name, intake)
-        intake.add_reading(_make_reading(case, member_name, intake.reader))
+        intake.add_reading(reading)
     _note_surplus(placed, cases, used, intake)
     if unchecked:
         what = f"the orientation of {unchecked:,} masks could not be checked"

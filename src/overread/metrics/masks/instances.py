@@ -58,6 +58,10 @@ def match_finding(truth: Instances, predicted: VoxelRuns, settings: MaskSettings
     sizes = (entities, int(kept.sizes.sum()))
     raw = (entities, int(everything.sizes.sum()))
     dice = pair_dice(shared, truth.sizes, kept.sizes, settings)
+    large = np.cumsum(everything.sizes >= settings.min_voxels)  # the scorer numbers these anew
+    order = np.ix_(scorer_order(truth.numbers), scorer_order(large[kept.numbers - 1]))
+    in_order = dice[order]
+    pairs = match_greedily(-in_order, in_order >= settings.match_threshold, values=in_order)
     return MaskMatch(
         truth=truth,
         predicted=kept,
@@ -65,8 +69,21 @@ def match_finding(truth: Instances, predicted: VoxelRuns, settings: MaskSettings
         dice=settings.dice(int(shared.sum()), *sizes),
         raw_dice=settings.dice(int(table.sum()), *raw),
         raw_shared=int(table.sum()),
-        matches=match_greedily(-dice, dice >= settings.match_threshold, values=dice),
+        matches=tuple((int(order[0][i, 0]), int(order[1][0, j]), value) for i, j, value in pairs),
     )
+
+
+def scorer_order(numbers: Ints) -> Ints:
+    """The places of lesions in the order in which the official scorer goes through them.
+
+    It decides between pairs of exactly the same Dice. The scorer walks a Python set of the
+    lesions' numbers, which is their order as long as they are small, and not beyond.
+
+    >>> scorer_order(np.array([1, 2, 3])).tolist(), scorer_order(np.array([5, 200])).tolist()
+    ([0, 1, 2], [1, 0])
+    """
+    place = {number: i for i, number in enumerate(numbers.tolist())}
+    return np.array([place[number] for number in set(place)], dtype=np.int64)
 
 
 def pair_dice(shared: Ints, truth: Ints, predicted: Ints, settings: MaskSettings) -> NDArray[np.float64]:

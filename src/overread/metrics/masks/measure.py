@@ -1,8 +1,12 @@
 """The masks of one case: every finding of the truth held against what the reader marked.
 
-Each file is read once. A prediction that is missing, or cannot be used, is not judged; its row
-holds the worst values nevertheless, so that the official numbers (which leave it out) and the
-honest ones (for which it is the worst) come from the same statistics.
+Each file is read once. A row holds the honest statistics, those of the worst where a prediction is
+missing or cannot be used, and beside them what turns them into the official ones:
+
+- `judged`: whether the official scorer has the finding at all; it leaves out scans without a file;
+- `stops`: whether it stops at this scan's file, so that there is no official number;
+- `official_change_…`: what is added to a statistic where the scorer sees another mask than we do,
+  since it casts values to bytes, and takes a finding without a mask for an empty one.
 """
 
 from __future__ import annotations
@@ -15,19 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Finding, Geometry, Mask, Volume
-from overread.errors import OverreadError, PictureError, UsageError
+from overread.errors import NotThere, OverreadError, PictureError, UsageError
 from overread.metrics.contract import Files, Measured, Subject, stored_as
 from overread.metrics.masks.components import coordinates, entities
 from overread.metrics.masks.distances import match_by_distance
 from overread.metrics.masks.instances import MaskMatch, match_finding
 from overread.metrics.masks.orientation import LOW_DICE, find_better_turn
 from overread.metrics.masks.settings import MaskSettings
-from overread.metrics.masks.voxel_runs import VoxelRuns, read_runs, unite_masks
+from overread.metrics.masks.voxel_runs import MaskFile, VoxelRuns, read_mask_file, unite_masks
 from overread.ontology import finding_tree as ontology
 from overread.pixels.masks import Shape
 from overread.pixels.nifti import read_header
 
 DEFAULT = MaskSettings()
+COUNTED = (
+    *("dice", "hit", "raw_dice", "raw_hit", "tp", "fp", "fn", "matched_dice_sum"),
+    *("distance_tp", "distance_fp", "distance_fn"),
+)
+"""What the official numbers add up of a finding."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,16 @@ def measure_masks(subject: Subject, *, settings: MaskSettings = DEFAULT, surface
         runs = truth.runs(one.region)
         found, problem = predicted.runs(one)
         row = _row(runs, found, one, space, settings)
+        official, stop = predicted.official_runs(one, found)
+        row["judged"] = int(official is not None)
         if problem:
             row["problem"] = problem
+        if stop:
+            row |= {"stops": 1, "official_stop": stop}
+        if official is not None and official is not found:
+            other = _row(runs, official, one, space, settings)
+            changes = {name: other[name] - row[name] for name in COUNTED if name in row}
+            row |= {f"official_change_{name}": change for name, change in changes.items() if change}
         turn = find_better_turn(runs, found) if found is not None and row["raw_dice"] < LOW_DICE else None
         if turn is not None:
             row["turn"], row["turn_dice"] = turn
@@ -121,9 +138,9 @@ def _ct_shape(subject: Subject, region: Mask) -> Shape:
 class _MaskFiles:
     """Runs of mask channels; a file is read when it is first asked for, and once."""
 
-    def __init__(self, files: Files, shape: Shape, *, binary: bool) -> None:
-        self._files, self._shape, self._binary = files, shape, binary
-        self._read: dict[tuple[str, int], list[VoxelRuns] | OverreadError] = {}
+    def __init__(self, files: Files, shape: Shape, *, binary: bool, official: bool = False) -> None:
+        self._files, self._shape, self._binary, self._official = files, shape, binary, official
+        self._read: dict[tuple[str, int], MaskFile | OverreadError] = {}
 
     def runs(self, region: Mask) -> VoxelRuns:
         """The runs of one region; raises again what was raised when its file was read."""
@@ -131,26 +148,37 @@ class _MaskFiles:
         if key not in self._read:
             try:
                 source = self._files.source(region.file)
-                self._read[key] = read_runs(
-                    source, self._shape, region.channels, name=region.file, binary=self._binary
+                self._read[key] = read_mask_file(
+                    source,
+                    self._shape,
+                    region.channels,
+                    name=region.file,
+                    binary=self._binary,
+                    official=self._official,
                 )
             except OverreadError as error:
                 self._read[key] = error
         found = self._read[key]
         if isinstance(found, OverreadError):
             raise found
-        if not 0 <= region.channel < len(found):
-            raise PictureError(f"channel {region.channel} was asked of {len(found)}", where=region.file)
-        runs = found[region.channel]
+        if not 0 <= region.channel < len(found.runs):
+            raise PictureError(f"channel {region.channel} was asked of {len(found.runs)}", where=region.file)
+        runs = found.runs[region.channel]
         return runs if region.entity is None else runs.select(runs.label == region.entity)
+
+    def is_plain(self, region: Mask) -> bool:
+        """Whether a file that was read is stored as the official ones are."""
+        found = self._read.get((region.file, region.channels))
+        return isinstance(found, MaskFile) and found.plain
 
 
 class _PredictedMasks:
     """What the reader marked for each finding, or why there is nothing that can be judged."""
 
     def __init__(self, subject: Subject, shape: Shape) -> None:
-        reading = subject.usable_reading
-        self._answered = reading is not None
+        # A submission's file that cannot be used is named by its failed reading: the scorer sees it.
+        reading = subject.reading
+        self._answered = subject.usable_reading is not None
         self._regions: dict[str, list[Mask]] = {}
         for finding in (reading.findings or ()) if reading else ():
             masks = [region for region in finding.regions if isinstance(region, Mask)]
@@ -161,6 +189,9 @@ class _PredictedMasks:
             raise UsageError("this subject came without the files of its reading")
         binary = all(region.entity is None for region in known)
         self._reader = _MaskFiles(files, shape, binary=binary) if files is not None else None
+        self._scorer = _MaskFiles(files, shape, binary=True, official=True) if files is not None else None
+        self._empty = VoxelRuns(shape, *(np.zeros(0, dtype=np.int32) for _ in range(3)))
+        self._handed_in = bool(known)
 
     def runs(self, asked: _TruthMask) -> tuple[VoxelRuns | None, str]:
         """The runs marked for a finding; or None, and a sentence where something is wrong."""
@@ -177,6 +208,28 @@ class _PredictedMasks:
         except OverreadError as error:
             return None, str(error)
 
+    def official_runs(self, asked: _TruthMask, honest: VoxelRuns | None) -> tuple[VoxelRuns | None, str]:
+        """What the official scorer sees for a finding; None where it leaves it out, with a sentence
+        where it stops. `honest` is given back where it is the same.
+        """
+        regions = self._regions.get(asked.unit, [])
+        if not self._handed_in or self._reader is None or self._scorer is None:
+            return None, ""
+        if not regions:
+            return (self._empty if self._answered else None), ""
+        if len(regions) > 1 or regions[0].entity is not None:
+            return honest, ""  # a run's own masks: handed in, they are written as we read them
+        if honest is not None and self._reader.is_plain(regions[0]):
+            return honest, ""
+        try:
+            runs = self._scorer.runs(regions[0])
+        except NotThere:
+            return None, ""
+        except OverreadError as error:
+            return None, error.what
+        # A reading that failed on the way is not handed in, whatever it had drawn by then.
+        return (runs if self._answered else None), ""
+
 
 def _row(
     truth: VoxelRuns,
@@ -188,7 +241,7 @@ def _row(
     """The statistics of one finding, but for the share it has in its case."""
     drawn = entities(truth)
     best = match_finding(drawn, truth, settings)
-    row: dict[str, Any] = {"findings": 1, "judged": int(predicted is not None)}
+    row: dict[str, Any] = {"findings": 1}
     if predicted is None:
         row |= _worst_counts(len(drawn))
         row |= {"predicted_voxels": 0, "shared_voxels": 0}
@@ -258,10 +311,15 @@ def _add_case_shares(rows: Mapping[str, dict[str, Any]]) -> None:
         for name in ("dice", "raw_dice"):
             row[f"{name}_share"] = row[name] / len(rows)
             row[f"{name}_judged_share"] = row[name] * row["judged_share"]
+            if f"official_change_{name}" in row:
+                change = row[f"official_change_{name}"]
+                row[f"official_change_{name}_judged_share"] = change * row["judged_share"]
             row[f"ceiling_{name}_share"] = row[f"ceiling_{name}"] / len(rows)
-        for name in ("fn", "distance_fn", "matched_counted"):
+        for name in ("fn", "distance_fn"):
             if name in row:
                 row[f"{name}_judged"] = row[name] * row["judged"]
+            if f"official_change_{name}" in row:
+                row[f"official_change_{name}_judged"] = row[f"official_change_{name}"]
         if "spaced" in row:
             row["spaced_judged"] = row["judged"]
 

@@ -2,8 +2,11 @@
 
 Four readings of the same statistics, told by the prefix of the name:
 
-- none: the official rule, full mode; a prediction that is missing or broken is left out;
-- `honest_`: the same, where it counts as the worst;
+- none: the official scorer to the letter, full mode. It leaves out scans without a file, casts
+  values to bytes, takes precision and recall with nothing to divide by for 1, and pools the Dice of
+  all matched pairs. Where it stops at a file there is no number;
+- `honest_`: a missing or broken prediction is the worst, a zero below the line gives 0, and the
+  matched Dice is a mean over findings;
 - `global_only_`: the official global-only mode, which takes the prediction as it is;
 - `ceiling_`: what the truth itself gets when it is handed in. Entities as drawn are no connected
   components, so even a perfect reader stays below 1 where it speaks of lesions.
@@ -12,7 +15,7 @@ Four readings of the same statistics, told by the prefix of the name:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -25,56 +28,101 @@ from overread.metrics.sample import Numbers, Sample, safe_divide
 
 Combine = Callable[[Sample], Numbers]
 
-REFERENCE = "the public ReXGroundingCT script's rule, by brute force with scipy.ndimage.label"
+REFERENCE = "the public ReXGroundingCT scorer's rule, by brute force with scipy.ndimage.label"
 DISTANCE_REFERENCE = "the MICCAI 2026 challenge page's rule, by brute force with scipy's cdist"
-ZERO_DENOMINATOR = 0.0
-"""Precision, recall and F1 where there is nothing to divide by."""
+OFFICIAL_ZERO, HONEST_ZERO = 1.0, 0.0
+"""Precision and recall where there is nothing to divide by, unless a setting says otherwise."""
 
 
-def combine_share(top: str, bottom: str, sample: Sample) -> Numbers:
-    """One sum over another."""
-    return sample.ratio(top, bottom)
+@dataclass(frozen=True)
+class _Column:
+    """Where the numbers of one column come from."""
+
+    prefix: str = ""
+    """Beginning of the names of its statistics."""
+    official: bool = False
+    """Whether the official scorer's own view is taken: what it leaves out, changes and stops at."""
+    zero: float = HONEST_ZERO
+    """Precision and recall with nothing below the line."""
+
+    def total(self, name: str, sample: Sample) -> Numbers:
+        """The sum of one statistic over the findings that the column counts."""
+        if not self.official:
+            return sample.total(self.prefix + name)
+        # What was not judged holds zeros, apart from entities that were missed.
+        name = f"{name}_judged" if name in ("fn", "distance_fn") else name
+        return sample.total(name) + sample.total(f"official_change_{name}")
+
+    def stopped(self, value: Numbers, sample: Sample) -> Numbers:
+        """The number; NaN where the official scorer stops at one of the files and gives none."""
+        return np.where(sample.total("stops") > 0, np.nan, value) if self.official else value
 
 
-def combine_counts(kind: str, true: str, false: tuple[str, ...], judged: str, sample: Sample) -> Numbers:
-    """Precision, recall or F1 over the lesions of all findings together.
-
-    NaN where there is no finding at all; 0 where there is no lesion to divide by.
-    """
-    found = sample.total(true) * (2.0 if kind == "f1" else 1.0)
-    wrong = np.sum([sample.total(name) for name in false], axis=0)
-    value = np.where(found + wrong > 0, safe_divide(found, found + wrong), ZERO_DENOMINATOR)
-    return np.where(sample.total(judged) > 0, value, np.nan)
+def combine_mean(column: _Column, name: str, sample: Sample) -> Numbers:
+    """The mean of a statistic over findings, of those that were judged in the official column."""
+    below = sample.total("judged" if column.official else "findings")
+    return column.stopped(_quotient(column, column.total(name, sample), below), sample)
 
 
-def _combines(prefix: str, end: str, judged: str) -> dict[str, Combine]:
-    """Name → how it is combined, from statistics of one prefix; `end` marks what was judged."""
+def combine_case_mean(column: _Column, name: str, sample: Sample) -> Numbers:
+    """The mean over scans of the mean of a statistic over their findings."""
+    above = column.total(f"{name}_judged_share" if column.official else f"{name}_share", sample)
+    below = sample.total("judged_share" if column.official else "case_share")
+    return column.stopped(_quotient(column, above, below), sample)
 
-    def lesions(kind: str, stem: str, present: str) -> Combine:
-        true, surplus = f"{prefix}{stem}tp", f"{prefix}{stem}fp"
-        missed = f"{prefix}{stem}fn{end}"
-        false = {"precision": (surplus,), "recall": (missed,), "f1": (surplus, missed)}[kind]
-        return partial(combine_counts, kind, true, false, present)
 
-    case = f"{end}_share" if end else "_share"
-    shares = "judged_share" if end else "case_share"
+def combine_pooled_matches(column: _Column, sample: Sample) -> Numbers:
+    """The mean Dice of all matched pairs at once; 0 where there is none."""
+    pairs = column.total("tp", sample)
+    value = np.where(pairs > 0, safe_divide(column.total("matched_dice_sum", sample), pairs), 0.0)
+    return column.stopped(value, sample)
+
+
+def combine_lesions(column: _Column, kind: str, stem: str, sample: Sample) -> Numbers:
+    """Precision, recall or F1 over the lesions of all findings together."""
+    true, surplus, missed = (column.total(stem + name, sample) for name in ("tp", "fp", "fn"))
+    precision, recall = (
+        np.where(true + wrong > 0, safe_divide(true, true + wrong), column.zero)
+        for wrong in (surplus, missed)
+    )
+    both = precision + recall
+    harmonic = np.where(both > 0, safe_divide(2 * precision * recall, both), 0.0)
+    value = {"precision": precision, "recall": recall, "f1": harmonic}[kind]
+    if not column.official or stem:
+        # The scorer gives a number where nothing was handed in at all; nobody else does.
+        known = "findings" if not stem else "spaced_judged" if column.official else "spaced"
+        value = np.where(sample.total(known) > 0, value, np.nan)
+    return column.stopped(value, sample)
+
+
+def _quotient(column: _Column, above: Numbers, below: Numbers) -> Numbers:
+    """NaN where there is no finding; in the official column 0, as its scorer has it."""
+    value = safe_divide(above, below)
+    return np.where(below > 0, value, 0.0) if column.official else value
+
+
+def _combines(column: _Column, distance: _Column) -> dict[str, Combine]:
+    """Name → how it is combined in one column."""
     found: dict[str, Combine] = {
-        "mean_global_dice_per_finding": partial(combine_share, f"{prefix}dice", judged),
-        "mean_global_dice_per_case": partial(combine_share, f"{prefix}dice{case}", shares),
-        "hit_rate": partial(combine_share, f"{prefix}hit", judged),
-        "overall_instance_precision": lesions("precision", "", judged),
-        "overall_instance_recall": lesions("recall", "", judged),
-        "overall_instance_f1": lesions("f1", "", judged),
-        "mean_matched_dice_per_finding": partial(
-            combine_share, f"{prefix}matched_dice", f"{prefix}matched_counted{end}"
-        ),
-        "global_only_mean_global_dice_per_finding": partial(combine_share, f"{prefix}raw_dice", judged),
-        "global_only_mean_global_dice_per_case": partial(combine_share, f"{prefix}raw_dice{case}", shares),
-        "global_only_hit_rate": partial(combine_share, f"{prefix}raw_hit", judged),
+        "mean_global_dice_per_finding": partial(combine_mean, column, "dice"),
+        "mean_global_dice_per_case": partial(combine_case_mean, column, "dice"),
+        "hit_rate": partial(combine_mean, column, "hit"),
+        "overall_instance_precision": partial(combine_lesions, column, "precision", ""),
+        "overall_instance_recall": partial(combine_lesions, column, "recall", ""),
+        "overall_instance_f1": partial(combine_lesions, column, "f1", ""),
+        "mean_matched_dice_per_finding": partial(combine_pooled_matches, column),
+        "global_only_mean_global_dice_per_finding": partial(combine_mean, column, "raw_dice"),
+        "global_only_mean_global_dice_per_case": partial(combine_case_mean, column, "raw_dice"),
+        "global_only_hit_rate": partial(combine_mean, column, "raw_hit"),
     }
     for kind in ("precision", "recall", "f1"):
-        found[f"distance_{kind}"] = lesions(kind, "distance_", f"spaced{end}")
+        found[f"distance_{kind}"] = partial(combine_lesions, distance, kind, "distance_")
     return found
+
+
+def _matched_per_finding(prefix: str, sample: Sample) -> Numbers:
+    """The mean over findings of the mean Dice of their matched lesions."""
+    return sample.ratio(f"{prefix}matched_dice", f"{prefix}matched_counted")
 
 
 ABOUT = {
@@ -84,7 +132,7 @@ ABOUT = {
     "overall_instance_precision": "share of predicted lesions that meet an entity, by Dice",
     "overall_instance_recall": "share of entities that a predicted lesion meets, by Dice",
     "overall_instance_f1": "harmonic mean of instance precision and recall",
-    "mean_matched_dice_per_finding": "mean over findings of the mean Dice of matched lesions",
+    "mean_matched_dice_per_finding": "mean Dice of all matched lesions, whatever their finding",
     "global_only_mean_global_dice_per_finding": "mean Dice of findings, predictions as they are",
     "global_only_mean_global_dice_per_case": "mean of scan means of Dice, predictions as they are",
     "global_only_hit_rate": "share of findings that are hit, predictions as they are",
@@ -92,9 +140,11 @@ ABOUT = {
     "distance_recall": "share of entities within reach of a predicted lesion",
     "distance_f1": "harmonic mean of distance precision and recall",
 }
+_PER_FINDING = "mean over findings of the mean Dice of matched lesions"
+_MATCHED = "mean_matched_dice_per_finding"
 _BINARY = {"hit_rate": "hit", "global_only_hit_rate": "raw_hit"}
 _WHO = {
-    "": "; missing predictions are left out, as the official script does",
+    "": "; by the official scorer, which leaves out missing predictions",
     "honest_": "; a missing or broken prediction is the worst",
     "ceiling_": "; what the truth itself gets when it is handed in",
 }
@@ -108,15 +158,30 @@ def mask_metrics(settings: MaskSettings | None = None) -> tuple[Metric, ...]:
     """
     chosen = settings or MaskSettings()
     measure = partial(measure_masks, settings=chosen)
+    official, honest = (
+        normal if chosen.zero_denominator is None else float(chosen.zero_denominator)
+        for normal in (OFFICIAL_ZERO, HONEST_ZERO)
+    )
     groups = {
-        "": _combines("", "_judged", "judged"),
-        "honest_": _combines("", "", "findings"),
-        "ceiling_": _combines("ceiling_", "", "findings"),
+        # Of the challenge's distances no scorer is public, so nothing is known of its zeros.
+        "": _combines(_Column(official=True, zero=official), _Column(official=True, zero=honest)),
+        "honest_": _combines(_Column(zero=honest), _Column(zero=honest)),
+        "ceiling_": _combines(_Column("ceiling_", zero=official), _Column("ceiling_", zero=honest)),
     }
+    groups["honest_"][_MATCHED] = partial(_matched_per_finding, "")
+    groups["ceiling_"][f"honest_{_MATCHED}"] = partial(_matched_per_finding, "ceiling_")
+
+    def about(prefix: str, name: str) -> str:
+        per_finding = (prefix + name).endswith(f"honest_{_MATCHED}")
+        return (_PER_FINDING if per_finding else ABOUT[name]) + _WHO[prefix]
+
+    def zero(prefix: str, name: str) -> float:
+        return honest if prefix == "honest_" or name.startswith("distance_") else official
+
     return tuple(
         Metric(
             name=prefix + name,
-            about=ABOUT[name] + _WHO[prefix],
+            about=about(prefix, name),
             better="higher",
             needs=("masks",),
             measure=measure,
@@ -124,8 +189,8 @@ def mask_metrics(settings: MaskSettings | None = None) -> tuple[Metric, ...]:
             best=1.0,
             worst=0.0,
             reference=DISTANCE_REFERENCE if name.startswith("distance_") else REFERENCE,
-            settings=_metric_settings(chosen, prefix, name),
-            ceiling=f"ceiling_{name}",
+            settings=_metric_settings(chosen, prefix, name, zero(prefix, name)),
+            ceiling=_ceiling_name(prefix, name),
             drops_missing=not prefix,
             counts="cases" if name.endswith("_per_case") else "units",
             binary="" if prefix == "ceiling_" else _BINARY.get(name, ""),
@@ -134,6 +199,12 @@ def mask_metrics(settings: MaskSettings | None = None) -> tuple[Metric, ...]:
         for prefix, combines in groups.items()
         for name, combine in combines.items()
     )
+
+
+def _ceiling_name(prefix: str, name: str) -> str:
+    if prefix == "honest_" and name == _MATCHED:
+        return f"ceiling_honest_{name}"
+    return f"ceiling_{name}"
 
 
 def retune_masks(settings: Mapping[str, Any]) -> tuple[Metric, ...]:
@@ -147,13 +218,16 @@ def pick_mask_settings(settings: Mapping[str, Any]) -> MaskSettings:
     return MaskSettings(**{key: value for key, value in settings.items() if key in own})
 
 
-def _metric_settings(settings: MaskSettings, prefix: str, name: str) -> dict[str, Any]:
+def _metric_settings(settings: MaskSettings, prefix: str, name: str, zero: float) -> dict[str, Any]:
     mode = "global only" if name.startswith("global_only_") else "full"
     missing = {"": "left out", "honest_": "worst", "ceiling_": "not asked"}[prefix]
     told = settings.as_settings() | {"mode": mode, "missing": missing}
-    return told | (
-        {"zero_denominator": ZERO_DENOMINATOR} if name.endswith(("precision", "recall", "f1")) else {}
-    )
+    del told["zero_denominator"]
+    if not prefix:
+        told["values"] = "cast to uint8"
+    if name.endswith(("precision", "recall", "f1")):
+        told["zero_denominator"] = zero
+    return told
 
 
 METRICS = by_name(*mask_metrics())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from overread.errors import UsageError
@@ -36,13 +36,18 @@ class MaskSettings:
     match_threshold: float = 0.2
     """Truth and prediction can be matched at this Dice or above."""
     unmatched_dice: float | None = 0.0
-    """What a finding without any match brings into the mean matched Dice; None leaves it out."""
+    """What a finding without any match brings into the honest mean matched Dice; None leaves it out.
+    The official one is of all matched pairs of the split at once."""
     distance_factor: float = 2.0
     """Matched by distance within so many times the largest voxel spacing, that included."""
     assd: Assd = "pooled"
     """Over all surface voxels of both at once, or the mean of the two directed means."""
     surface: Literal["faces"] = "faces"
     """Surface voxels are those with one of six neighbours outside; beyond the scan is outside."""
+    # Nothing is measured with it, so what was measured before is found again: not in the repr.
+    zero_denominator: float | None = field(default=None, repr=False)
+    """Precision and recall where there is nothing to divide by. None: 1 by the official rule, as its
+    scorer has it, and 0 where missing predictions are the worst."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be scored with."""
@@ -58,8 +63,9 @@ class MaskSettings:
             _number(name, getattr(self, name), (int, float))
         for name in ("min_voxels", "max_instances"):
             _number(name, getattr(self, name), int)
-        if self.unmatched_dice is not None:
-            _number("unmatched_dice", self.unmatched_dice, (int, float))
+        for name in ("unmatched_dice", "zero_denominator"):
+            if getattr(self, name) is not None:
+                _number(name, getattr(self, name), (int, float))
 
     def as_settings(self) -> dict[str, Any]:
         """The settings as plain values, for the signature of a score."""

@@ -13,14 +13,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.errors import Refused
+from overread.errors import PictureError, Refused
 from overread.pixels.bytestream import ByteStream, open_stream
-from overread.pixels.masks import Shape, as_labels, detect_layout
+from overread.pixels.masks import Shape, as_labels, cast_to_bytes, detect_layout
 from overread.pixels.nifti import MAX_BYTES, NiftiHeader, read_stream_header
 
 Ints = NDArray[Any]
@@ -82,6 +82,15 @@ class VoxelRuns:
         return VoxelRuns(self.shape, begin, end, np.ones_like(begin)), into
 
 
+class MaskFile(NamedTuple):
+    """What a mask file holds."""
+
+    runs: list[VoxelRuns]
+    """The runs of each finding."""
+    plain: bool
+    """Whether it is stored as the official files are: (findings, H, W, D), unscaled bytes."""
+
+
 def unite_masks(parts: Sequence[VoxelRuns]) -> VoxelRuns:
     """What is in any of several masks, whatever the labels.
 
@@ -111,23 +120,50 @@ def read_runs(
     binary: bool = False,
     chunk: int = CHUNK,
 ) -> list[VoxelRuns]:
+    """The runs of every finding of a mask file, as `read_mask_file` reads it."""
+    return read_mask_file(source, ct, findings, name=name, binary=binary, chunk=chunk).runs
+
+
+def read_mask_file(
+    source: Path | bytes,
+    ct: Shape,
+    findings: int,
+    *,
+    name: str = "",
+    binary: bool = False,
+    official: bool = False,
+    chunk: int = CHUNK,
+) -> MaskFile:
     """The runs of every finding of a mask file, which is read once and to its end.
 
     With `binary` any label counts as 1. Raises what `overread.pixels.masks` raises: a wrong
     shape, a value that is no label, a damaged or cut file.
+
+    `official` reads as the official scorer does: only (findings, H, W, D) will do, every value is
+    cast to uint8 whatever comes of it, and what follows the last voxel is not looked at.
     """
     with open_stream(source, name=name) as stream:
         header = read_stream_header(stream)
         where = name or "a mask"
         kind = detect_layout(header.shape, ct, findings, where=where)
+        if official and kind != "FHWD":
+            raise PictureError(
+                f"the mask has the shape {header.shape}, not {(findings, *ct)}",
+                where=where,
+                remedy="write one channel for each finding, then the CT's own array",
+            )
         voxels = math.prod(ct)
         if voxels * 4 > MAX_BYTES:
             raise Refused(f"a mask of {voxels:,} voxels is more than overread reads", where=where)
         step = findings if kind == "FHWD" else 1
         plain = header.dtype == np.uint8 and not header.is_scaled
-        find = _byte_changes if plain else _label_changes
-        places, labels = _collect_changes(find(stream, header, step, chunk), header, where=where)
-        stream.finish()
+        if plain:
+            changes = _byte_changes(stream, header, step, chunk)
+        else:
+            changes = _label_changes(stream, header, step, chunk, cast=official)
+        places, labels = _collect_changes(changes, header, where=where)
+        if not official:
+            stream.finish()
     if kind == "FHWD":
         at = places // findings
         channels = places - at * findings
@@ -139,7 +175,9 @@ def read_runs(
     volume = voxels * (findings if kind == "HWDF" else 1)
     parts = [channels == channel for channel in range(step)]
     runs = [_runs_from_changes(ct, at[part], labels[part], volume) for part in parts]
-    return runs if kind != "HWDF" else _split_findings(runs[0], findings)
+    if kind == "HWDF":
+        runs = _split_findings(runs[0], findings)
+    return MaskFile(runs, plain=plain and kind == "FHWD")
 
 
 def _collect_changes(
@@ -205,9 +243,11 @@ def _byte_changes(
 
 
 def _label_changes(
-    stream: ByteStream, header: NiftiHeader, step: int, chunk: int
+    stream: ByteStream, header: NiftiHeader, step: int, chunk: int, *, cast: bool
 ) -> Iterator[tuple[Ints, NDArray[Any]]]:
-    """As `_byte_changes`, for files of any other type; every value is checked to be a label."""
+    """As `_byte_changes`, for files of any other type; every value is checked to be a label, or
+    cast to one.
+    """
     item = header.dtype.itemsize
     count = max(1, chunk // item)
     buffer = bytearray(count * item)
@@ -221,7 +261,9 @@ def _label_changes(
         empty = not header.is_scaled and not np.frombuffer(view, dtype=np.uint8).any()
         values[step:] = 0
         if not empty:
-            values[step : step + there] = as_labels(raw, header, where=stream.name)
+            values[step : step + there] = (
+                cast_to_bytes(raw, header) if cast else as_labels(raw, header, where=stream.name)
+            )
         if not empty or values[:step].any():
             place = np.flatnonzero(values[step : step + there] != values[:there])
             yield place + done, values[step + place]

@@ -99,6 +99,9 @@ def compute_scores(
             sizes.setdefault((kind, group), len(inside))  # as the headline counts them
             for metric in family:
                 score = _make_score(metric, units, inside, found[name][metric.name])
+                if kind and metric.drops_missing and not score.n:
+                    # An official scorer's number of nothing is its own; it knows no groups.
+                    score = Score(value=None, n=0)
                 if not kind:
                     scores[metric.name] = DescribedScore(
                         **score.model_dump(),

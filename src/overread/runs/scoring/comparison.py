@@ -157,7 +157,7 @@ def _compare_metric(
         if metric.binary:
             judged = _judged_units(metric, rows[reader], rows[first])
             right = {
-                name: {place: int(rows[name][place].get(metric.binary, 0)) for place in places}
+                name: {place: _is_right(metric, rows[name][place]) for place in places}
                 for name, places in zip((reader, first), judged, strict=True)
             }
             tests[reader] = mcnemar(right[reader], right[first], clusters=clusters, units=units)
@@ -177,6 +177,12 @@ def _compare_metric(
             level=drawing.level,
         )
     return MetricComparison(metric, apart, tests, ranking, beaten)
+
+
+def _is_right(metric: Metric, row: Statistics) -> int:
+    """A metric's 0 or 1 of one unit; by an official rule, what the official scorer makes of it."""
+    right = row.get(metric.binary, 0)
+    return int(right + row.get(f"official_change_{metric.binary}", 0) if metric.drops_missing else right)
 
 
 def _judged_units(

@@ -210,7 +210,25 @@ def _collect_statistics(
         found[case] = CaseStatistics.model_validate(
             {"patient": entry.case.patient, "state": state, "rows": rows[case]}
         )
-    return found, [*_orientation_hints(rows), *problems]
+    return found, [*_scorer_stops(rows), *_orientation_hints(rows), *problems]
+
+
+def _scorer_stops(rows: Mapping[str, Rows]) -> list[str]:
+    """One sentence where the benchmark's own scorer would stop, and give no number at all."""
+    stops: dict[str, str] = {}
+    for case, measures in rows.items():
+        for units in measures.values():
+            for row in units.values():
+                if row.get("official_stop"):
+                    stops.setdefault(case, row["official_stop"])
+    if not stops:
+        return []
+    (first, why), *_ = stops.items()
+    named = ", ".join(list(stops)[:_MAX_NAMED]) + ", …" * (len(stops) > _MAX_NAMED)
+    return [
+        f"the official scorer stops at {len(stops)} case(s) ({named}), so there are no official numbers; "
+        f"at {first}: {why}; hand that file in anew, or leave it out: then its case is left out"
+    ]
 
 
 def _orientation_hints(rows: Mapping[str, Rows]) -> list[str]:
