@@ -56,7 +56,8 @@ def mean(values: list[float]) -> float:
 def as_bytes(path: Path) -> Array:
     """Everything is cast to uint8, whatever comes of it."""
     with np.errstate(all="ignore"):
-        return np.asanyarray(nib.load(path).dataobj).astype(np.uint8)
+        values: Array = np.asanyarray(nib.load(path).dataobj).astype(np.uint8)
+    return values
 
 
 def dice(one: Array, other: Array) -> float:
