@@ -100,7 +100,8 @@ class Metric:
     ceiling: str = ""
     """Name of the metric that gives what a perfect reading gets, where that is not `best`."""
     drops_missing: bool = False
-    """Whether the official rule leaves out what was not handed in: then `worst` is not reached."""
+    """Whether it follows an official rule that leaves out what was not handed in: then `worst` is not
+    reached, and of nothing it says what that rule says."""
     counts: Literal["units", "cases"] = "units"
     """What its n is a number of: units (cases, findings, pictures), or whole cases."""
     symmetric: bool = False

@@ -53,29 +53,32 @@ class _Column:
         name = f"{name}_judged" if name in ("fn", "distance_fn") else name
         return sample.total(name) + sample.total(f"official_change_{name}")
 
-    def stopped(self, value: Numbers, sample: Sample) -> Numbers:
-        """The number; NaN where the official scorer stops at one of the files and gives none."""
-        return np.where(sample.total("stops") > 0, np.nan, value) if self.official else value
+    def settle(self, value: Numbers, sample: Sample) -> Numbers:
+        """The number; NaN where the truth has no finding, or the official scorer stops at a file."""
+        known = sample.total("findings") > 0
+        if self.official:
+            known &= sample.total("stops") == 0
+        return np.where(known, value, np.nan)
 
 
 def combine_mean(column: _Column, name: str, sample: Sample) -> Numbers:
     """The mean of a statistic over findings, of those that were judged in the official column."""
     below = sample.total("judged" if column.official else "findings")
-    return column.stopped(_quotient(column, column.total(name, sample), below), sample)
+    return column.settle(_quotient(column, column.total(name, sample), below), sample)
 
 
 def combine_case_mean(column: _Column, name: str, sample: Sample) -> Numbers:
     """The mean over scans of the mean of a statistic over their findings."""
     above = column.total(f"{name}_judged_share" if column.official else f"{name}_share", sample)
     below = sample.total("judged_share" if column.official else "case_share")
-    return column.stopped(_quotient(column, above, below), sample)
+    return column.settle(_quotient(column, above, below), sample)
 
 
 def combine_pooled_matches(column: _Column, sample: Sample) -> Numbers:
     """The mean Dice of all matched pairs at once; 0 where there is none."""
     pairs = column.total("tp", sample)
     value = np.where(pairs > 0, safe_divide(column.total("matched_dice_sum", sample), pairs), 0.0)
-    return column.stopped(value, sample)
+    return column.settle(value, sample)
 
 
 def combine_lesions(column: _Column, kind: str, stem: str, sample: Sample) -> Numbers:
@@ -88,11 +91,9 @@ def combine_lesions(column: _Column, kind: str, stem: str, sample: Sample) -> Nu
     both = precision + recall
     harmonic = np.where(both > 0, safe_divide(2 * precision * recall, both), 0.0)
     value = {"precision": precision, "recall": recall, "f1": harmonic}[kind]
-    if not column.official or stem:
-        # The scorer gives a number where nothing was handed in at all; nobody else does.
-        known = "findings" if not stem else "spaced_judged" if column.official else "spaced"
-        value = np.where(sample.total(known) > 0, value, np.nan)
-    return column.stopped(value, sample)
+    if stem:
+        value = np.where(sample.total("spaced_judged" if column.official else "spaced") > 0, value, np.nan)
+    return column.settle(value, sample)
 
 
 def _quotient(column: _Column, above: Numbers, below: Numbers) -> Numbers:
