@@ -60,9 +60,10 @@ demo: .venv/.run page
 	$(BIN)/overread demo
 	@echo "          (first: . .venv/bin/activate)"
 
+# A third worker fills what two leave idle while they wait for servers and browsers.
 test: .venv/.dev page
 	$(BIN)/python web/build_page.py test
-	$(PYTEST) -n 2 --dist loadfile -m "not slow and not torch"
+	$(PYTEST) -n 3 --dist loadfile -m "not slow and not torch"
 
 test-slow: .venv/.dev page .venv-inspect/.made
 	$(PYTEST) -n 2 --dist worksteal -m "slow and not torch"

@@ -54,7 +54,7 @@ def patients(once_folder: Path) -> Path:
     """Synthetic patients in all three exams, with their sources; not to be changed."""
 
     def make(folder: Path) -> None:
-        outcome = make_population(folder, PATIENTS, ILLNESS)
+        outcome = make_population(folder, PATIENTS, ILLNESS, workers=2)
         assert (outcome.made, outcome.failed) == (len(PATIENTS), {})
 
     return made_once(once_folder / "patients", make)

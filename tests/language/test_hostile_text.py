@@ -180,7 +180,13 @@ def test_megabytes_take_seconds(name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["7 ", "5 mm ", "right left ", "nodule. ", "A 5 mm nodule in the right lung. ", "se 3 ", "12.03.2021 ", "T1", "7."])  # fmt: skip
-@pytest.mark.parametrize("work", [lambda text: compare_reports(text, text), lambda text: diff_rewrite(text, text)], ids=["compare", "account"])  # fmt: skip
+@pytest.mark.parametrize(
+    "work",
+    [
+        pytest.param(lambda text: compare_reports(text, text), id="compare"),
+        pytest.param(lambda text: diff_rewrite(text, text), id="account", marks=pytest.mark.slow),
+    ],
+)
 def test_comparing_takes_linear_time(work: Callable[[str], object], unit: str) -> None:
     """So do two texts side by side."""
     short, long = (took(work, unit * (size // len(unit))) for size in (5_000, 20_000))

@@ -189,7 +189,9 @@ def measured(style: Style, *, held_out: bool, number: int = SENTENCES, seed: int
     return scores
 
 
-@pytest.mark.parametrize("held_out", [True, False], ids=["held out", "common"])
+@pytest.mark.parametrize(
+    "held_out", [pytest.param(True, id="held out"), pytest.param(False, id="common", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("style", STYLES)
 def test_every_attribute_of_a_phantom_sentence_is_read(style: Style, held_out: bool) -> None:
     """F1 of each attribute, on wordings that the rules were not written for and on the others."""

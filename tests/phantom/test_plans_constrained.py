@@ -64,6 +64,7 @@ def test_lobes_choose_the_lung() -> None:
     assert {t.sides for t in both} == {("left",), ("right",)}
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_larger_scale_draws_more(blank: Blank, plan: FindingPlan) -> None:
     """The same draws at a larger scale give a larger volume, for every kind."""

@@ -28,6 +28,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_the_page_and_not_its_source(wheel: Path) -> None:
     """Built files are in it; TypeScript and what it is built with are not."""
     names = zipfile.ZipFile(wheel).namelist()
@@ -50,6 +51,7 @@ def test_the_page_is_not_committed() -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_serves_the_page_without_node(
     wheel: Path, tmp_path: Path, shelf_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def two_days(
 
 
 @EVERY
-@pytest.mark.parametrize("turn", ["larger", "smaller"])
+@pytest.mark.parametrize("turn", ["larger", pytest.param("smaller", marks=pytest.mark.slow)])
 def test_every_kind_can_change(blank: Blank, plan: FindingPlan, turn: Turn) -> None:
     """Most have the change that was planned, and the others none at all."""
     turned = 0

@@ -48,6 +48,7 @@ def compared(sight: FilmContents) -> list[Sign]:
     return [sign for sign in sight.signs if sign.statement.kind not in MEASURED]
 
 
+@pytest.mark.slow
 def test_strength_and_area_are_those_of_the_films(looked: Looked) -> None:
     """The rule's numbers come out again from the two films, and so does its answer."""
     view, spacing = looked.sight.view, looked.room.beam(looked.sight.view).spacing

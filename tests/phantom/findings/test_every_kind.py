@@ -33,7 +33,11 @@ def draw(
 
 
 @EVERY
-@pytest.mark.parametrize("lobes", [("RLL",), ("RML", "LUL"), LOBES], ids="+".join)
+@pytest.mark.parametrize(
+    "lobes",
+    [("RLL",), *(pytest.param(one, marks=pytest.mark.slow) for one in (("RML", "LUL"), LOBES))],
+    ids="+".join,
+)
 def test_it_is_drawn_in_its_lobes(blank: Blank, plan: FindingPlan, lobes: tuple[str, ...]) -> None:
     before = blank[1]
     found = 0

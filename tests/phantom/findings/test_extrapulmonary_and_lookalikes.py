@@ -23,6 +23,7 @@ def scan_of(level: str = "medium") -> Scan:
     return Scan(body, body.draw(body.make_grid(STEP)), find_difficulty(level))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(EXTRAPULMONARY))
 def test_it_is_stated_and_seen_outside_the_lungs(name: str) -> None:
     scan = scan_of()

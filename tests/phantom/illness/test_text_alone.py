@@ -40,6 +40,7 @@ def test_findings_and_key_do_better(few: tuple[list[Entry], list[Entry]]) -> Non
     assert tool.accuracy(tool.findings_words, *few) > 0.95
 
 
+@pytest.mark.slow
 def test_a_history_that_knows_the_key_is_found_out() -> None:
     """With histories drawn from the true diagnosis the same reader is far above chance."""
     train = tool.draw_cases(1001, 1500, SETTINGS, control=True)

@@ -76,7 +76,7 @@ def seen(values: NDArray[Any]) -> NDArray[Any]:
     return np.clip(values[::4, ::4][::-1, ::-1].T / 1024, 0, 1) * 255
 
 
-@pytest.mark.parametrize("case", ["test_1_a_1", "test_2_a_1"])
+@pytest.mark.parametrize("case", ["test_1_a_1", pytest.param("test_2_a_1", marks=pytest.mark.slow)])
 def test_planes_are_radiological(browser: Browser, known: Site, case: str) -> None:
     """Each block is where a radiologist expects it: right on the left, front up or left, head up."""
     ras = blocks()
