@@ -53,6 +53,20 @@ class _Column:
         name = f"{name}_judged" if name in ("fn", "distance_fn") else name
         return sample.total(name) + sample.total(f"official_change_{name}")
 
+    def ratio(self, top: str, bottom: str, sample: Sample) -> Numbers:
+        """One total over another. The official scorer has 0 where there is nothing below the line."""
+        if not self.official:
+            return sample.ratio(self.prefix + top, bottom)
+        plain = sample.ratio(top, bottom)
+        changed = (
+            sample.column(f"official_change_{top}").any() or sample.column(f"official_change_{bottom}").any()
+        )
+        if not changed and not sample.column("stops").any() and not np.isnan(plain).any():
+            return plain  # the quotient itself, of which an interval can be had in closed form
+        below = self.total(bottom, sample)
+        value = safe_divide(self.total(top, sample), below)
+        return self.settle(np.where(below > 0, value, 0.0), sample)
+
     def settle(self, value: Numbers, sample: Sample) -> Numbers:
         """The number; NaN where the truth has no finding, or the official scorer stops at a file."""
         known = sample.total("findings") > 0
@@ -63,22 +77,22 @@ class _Column:
 
 def combine_mean(column: _Column, name: str, sample: Sample) -> Numbers:
     """The mean of a statistic over findings, of those that were judged in the official column."""
-    below = sample.total("judged" if column.official else "findings")
-    return column.settle(_quotient(column, column.total(name, sample), below), sample)
+    return column.ratio(name, "judged" if column.official else "findings", sample)
 
 
 def combine_case_mean(column: _Column, name: str, sample: Sample) -> Numbers:
     """The mean over scans of the mean of a statistic over their findings."""
-    above = column.total(f"{name}_judged_share" if column.official else f"{name}_share", sample)
-    below = sample.total("judged_share" if column.official else "case_share")
-    return column.settle(_quotient(column, above, below), sample)
+    if column.official:
+        return column.ratio(f"{name}_judged_share", "judged_share", sample)
+    return column.ratio(f"{name}_share", "case_share", sample)
 
 
 def combine_pooled_matches(column: _Column, sample: Sample) -> Numbers:
     """The mean Dice of all matched pairs at once; 0 where there is none."""
-    pairs = column.total("tp", sample)
-    value = np.where(pairs > 0, safe_divide(column.total("matched_dice_sum", sample), pairs), 0.0)
-    return column.settle(value, sample)
+    if column.official:
+        return column.ratio("matched_dice_sum", "tp", sample)
+    value = safe_divide(column.total("matched_dice_sum", sample), column.total("tp", sample))
+    return column.settle(np.where(np.isnan(value), 0.0, value), sample)
 
 
 def combine_lesions(column: _Column, kind: str, stem: str, sample: Sample) -> Numbers:
@@ -94,12 +108,6 @@ def combine_lesions(column: _Column, kind: str, stem: str, sample: Sample) -> Nu
     if stem:
         value = np.where(sample.total("spaced_judged" if column.official else "spaced") > 0, value, np.nan)
     return column.settle(value, sample)
-
-
-def _quotient(column: _Column, above: Numbers, below: Numbers) -> Numbers:
-    """NaN where there is no finding; in the official column 0, as its scorer has it."""
-    value = safe_divide(above, below)
-    return np.where(below > 0, value, 0.0) if column.official else value
 
 
 def _combines(column: _Column, distance: _Column) -> dict[str, Combine]:
