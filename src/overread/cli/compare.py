@@ -84,7 +84,10 @@ def _print(found: CardComparison, *, chosen: bool) -> None:
     _print_scores(console, found, shown)
     _print_differences(console, found, shown)
     if len(found.cards) > 2 and shown:
-        _print_ranks(console, found.metrics[shown[0]])
+        # By an official number that leaves out missing cases, each reader is ranked on other cases.
+        honest = HONEST + shown[0]
+        ranked = honest if not chosen and honest in found.metrics else shown[0]
+        _print_ranks(console, found.metrics[ranked])
     print_reasons(console, "not compared", found.left_out)
 
 
