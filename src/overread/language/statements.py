@@ -8,6 +8,7 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.language.attributes import EARLIER, fill_attributes
+from overread.language.head_words import meaningful_things
 from overread.language.parsed_sentence import ParsedSentence, StatementDraft
 from overread.language.phrases import PhraseMatch, drop_joiners
 from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
@@ -20,6 +21,11 @@ _PAST_SECTIONS = frozenset(
      "clinical indication", "comparison", "comparisons")
 )  # fmt: skip
 _JOINTS = frozenset(("and", "or", "nor", ","))
+_LIST_GAP = 4
+_LIST_WORDS = frozenset(
+    ", and or size sized appearing appearance of the in caliber contour shape right left both".split()
+)
+"""Words that may stand between places that one word is said of."""
 THERE = ("present", "uncertain")
 """Presences that count as there, where yes and no are all there is, as in the label sets."""
 
@@ -73,6 +79,12 @@ class Statement(Record):
     """What else is said of it."""
     comparison: str | None = None
     """New, stable, increased, decreased or resolved."""
+    position: str | None = None
+    """Of a device: satisfactory, malpositioned, too high, too low or coiled."""
+    tip: tuple[str, ...] = ()
+    """Of a device: where its tip lies, or its tips: svc, stomach, right main bronchus."""
+    above_carina_mm: float | None = None
+    """Of a device: how far its tip is said to lie above the carina; below it is negative."""
     evidence: dict[str, Span] = Field(default_factory=dict)
     """Field → the characters that it was read from."""
 
@@ -99,21 +111,21 @@ def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None 
         return []
     reading = ParsedSentence(text, sentence, known, row, things)
     # A head that no place of its clause gives a meaning is an ordinary word.
-    reading.things = things = [thing for thing in things if _means_something(reading, thing)]
+    reading.things = things = meaningful_things(reading, things)
     found: list[Statement] = []
     for n, thing in enumerate(things):
         clause = reading.clause(thing.first)
         for name, places in _meanings(reading, n, clause):
             found.append(_statement(reading, n, clause, name, places))
-    return found
+    return _drop_vague(found, known) if len(found) > 1 else found
 
 
-def _means_something(reading: ParsedSentence, thing: PhraseMatch[Observation | Head]) -> bool:
-    head = thing.value
-    if isinstance(head, Observation) or head.otherwise is not None:
-        return True
-    first, last = reading.clause(thing.first)
-    return any(p.value in head.by for p in reading.anatomy if first <= p.first and p.last <= last)
+def _drop_vague(found: list[Statement], known: Vocabulary) -> list[Statement]:
+    """Without "disease" as such where the sentence says which: "emphysematous lung disease"."""
+    clear = [s for s in found if s.presence in THERE and not known.observations[s.observation].vague]
+    if not clear:
+        return found
+    return [s for s in found if s.presence not in THERE or not known.observations[s.observation].vague]
 
 
 def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[tuple[str, tuple[str, ...]]]:
@@ -122,6 +134,9 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     if isinstance(thing.value, Observation):
         return [(thing.value.name, ()), *_coordinated_meanings(reading, n, clause)]
     head = thing.value
+    adjective = reading.adjectives.get(thing.first)
+    if adjective is not None:
+        return [(head.by[adjective.value], ())]
     before, after = _windows(reading, n, clause)
     found: dict[str, list[str]] = {}
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
@@ -130,7 +145,14 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= after[1]]
     wide = [p for p in reading.anatomy if clause[0] <= p.first and p.last <= clause[1]]
     inside = [p for p in reading.anatomy if thing.first <= p.first and p.last <= thing.last]
-    for places in (inside, adjacent, behind, near, wide):
+    beyond = () if head.near else wide
+    rows: tuple[Sequence[PhraseMatch[str]], ...] = (inside, adjacent, behind, near, beyond)
+    if head.attached:
+        rows = (adjacent,)
+    elif head.normal:
+        # It is said of what follows at once ("a normal heart"), else of its subject.
+        rows = (inside, _following_places(reading, behind, thing.last), adjacent, near, behind, beyond)
+    for places in rows:
         for place in places:
             if place.value in head.by:
                 found.setdefault(head.by[place.value], []).append(place.value)
@@ -182,6 +204,20 @@ def _adjacent_places(
     return kept
 
 
+def _following_places(
+    reading: ParsedSentence, behind: Sequence[PhraseMatch[str]], last: int
+) -> list[PhraseMatch[str]]:
+    """Places right behind a word, and those listed with them: "normal heart size and mediastinum"."""
+    kept: list[PhraseMatch[str]] = []
+    for place in behind:
+        between = reading.words[last : place.first]
+        if len(between) > _LIST_GAP or any(word.word not in _LIST_WORDS for word in between):
+            break
+        kept.append(place)
+        last = place.last
+    return kept
+
+
 def _windows(
     reading: ParsedSentence, n: int, clause: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -195,6 +231,15 @@ def _windows(
     return (start, thing.first), (thing.last, stop)
 
 
+def _told_at(reading: ParsedSentence, n: int) -> tuple[int, int]:
+    """The words that are denied or not: of "lung volumes are low" it is "low"."""
+    thing = reading.things[n]
+    adjective = reading.adjectives.get(thing.first)
+    if adjective is not None and adjective.first >= thing.last:
+        return adjective.first, adjective.last
+    return thing.first, thing.last
+
+
 def _statement(
     reading: ParsedSentence, n: int, clause: tuple[int, int], name: str, places: tuple[str, ...]
 ) -> Statement:
@@ -202,7 +247,8 @@ def _statement(
     item = reading.vocabulary.observations[name]
     told = StatementDraft()
     normal = isinstance(thing.value, Head) and thing.value.normal
-    judged = decide_presence(reading.cues, clause, thing.first, thing.last)
+    first, last = _told_at(reading, n)
+    judged = decide_presence(reading.cues, clause, first, last)
     if normal:
         outside = [c for c in reading.cues if c.last <= thing.first or c.first >= thing.last]
         judged = decide_presence(outside, clause, thing.first, thing.last)
@@ -213,7 +259,7 @@ def _statement(
         judged = PresenceDecision("historical", judged.cue)
     if judged.cue is not None:
         told.evidence["presence"] = reading.span(judged.cue.first, judged.cue.last)
-    fill_attributes(reading, n, item, told, there=judged.presence == "present")
+    fill_attributes(reading, n, item, told, there=judged.presence == "present", normal=normal)
     if judged.presence == "absent" and "comparison" not in told.fields:
         earlier = next((w for w in reading.words if w.word in EARLIER), None)
         if earlier is not None:
