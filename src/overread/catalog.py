@@ -20,7 +20,7 @@ PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "r
 
 METRIC_MODULES = (
     *("choice", "masks.scores", "masks.surface.scores", "words.scores"),
-    *("clinical.rules", "clinical.model_scores", "judged", "boxes.scores"),
+    *("clinical.rules", "clinical.model_scores", "judged", "boxes.scores", "boxes.detection"),
     *("traces.path", "traces.findings", "traces.crops", "traces.words", "traces.consistency"),
 )
 """Modules of `metrics/`; what each of them measures stands in its own table `METRICS`."""
