@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 
 from overread.errors import UsageError
-from overread.metrics.boxes.precision import match_by_score
 from overread.metrics.boxes.region_names import canonical_place
 from overread.metrics.boxes.scores import (
     CLASSES,
@@ -26,6 +25,7 @@ from overread.metrics.boxes.scores import (
 )
 from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.froc import froc_metrics
+from overread.metrics.ranked_matching import match_by_score
 from overread.metrics.sample import Numbers, Sample, safe_divide
 
 Labels = Literal["agree", "aside"]
@@ -55,7 +55,7 @@ def measure_detections(subject: Subject, *, iou_threshold: float = 0.5, labels: 
             for column, other in enumerate(truth):
                 if canonical_place(box.label) != canonical_place(other.label):
                     table[row, column] = -1.0
-    order, hit = match_by_score(table, scores, [iou_threshold], most=None)
+    order, hit = match_by_score(table, scores, [iou_threshold])
     true = int(hit.sum())
     return {
         "": {

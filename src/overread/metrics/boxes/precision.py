@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from overread.metrics.boxes.overlap import iou
 from overread.metrics.contract import Statistics
+from overread.metrics.ranked_matching import match_by_score
 from overread.metrics.sample import Numbers, Sample
 
 Ties = Literal["together", "order", "worst", "best"]
@@ -66,32 +67,7 @@ def match_hits(
     >>> order.tolist(), hit.tolist()
     ([1, 0], [[True, False], [False, True]])
     """
-    return match_by_score(iou(found, truth), scores, thresholds)
-
-
-def match_by_score(
-    overlap: Numbers, scores: ArrayLike, thresholds: ArrayLike, *, most: int | None = MAX_BOXES
-) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """The same for anything that overlaps: one line a found thing, one column a true one.
-
-    >>> order, hit = match_by_score(np.array([[0.3, 0.6], [0.0, 0.9]]), [0.9, 0.8], [0.5])
-    >>> order.tolist(), hit.tolist()
-    ([0, 1], [[True, False]])
-    """
-    order = np.argsort(-np.asarray(scores, np.float64), kind="stable")[:most]
-    bars = np.minimum(np.asarray(thresholds, np.float64), 1 - 1e-10)
-    count = overlap.shape[1]
-    hit = np.zeros((len(bars), len(order)), bool)
-    if not count:
-        return order, hit
-    free = np.ones((len(bars), count), bool)
-    lines = np.arange(len(bars))
-    for n, box in enumerate(order.tolist()):
-        fits = np.where(free & (overlap[box] >= bars[:, None]), overlap[box], -1.0)
-        best = count - 1 - np.argmax(fits[:, ::-1], axis=1)
-        hit[:, n] = fits[lines, best] >= 0
-        free[lines[hit[:, n]], best[hit[:, n]]] = False
-    return order, hit
+    return match_by_score(iou(found, truth), scores, thresholds, most=MAX_BOXES)
 
 
 def rank_boxes(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, RankedBoxes]:
