@@ -9,7 +9,9 @@ over cases the first. Degrees of freedom are those of Hillis (2007).
   design of the books);
 - *unpaired*: other readers in each group, for instance people and models. Each group keeps its own
   spread between readers, as in Welch's test. A group of one reader is that reader and nobody like it:
-  the test is then the one for a single model against a group of radiologists.
+  the test is then the one for a single model against a group of radiologists, but for one thing: the
+  group's spread is at least what the variances over cases alone would make it. Without that two people
+  against one model of the same skill had p < .05 in 9 of 100 simulated studies.
 
 With fixed readers nothing is said about other readers than these, and a normal distribution is taken.
 """
@@ -290,6 +292,12 @@ class _Parts:
             variance = spread + 2 * max((self.cov2 or 0.0) - self.cov3, 0.0)
             return variance, _degrees(variance, [(spread, count - 1)])
         spreads = [self._spread(side) for side in (0, 1)]
+        if None in spreads:
+            # Against one reader nothing else keeps p honest where two or three happen to agree.
+            spreads = [
+                None if spread is None else max(spread, self._least_spread(side))
+                for side, spread in enumerate(spreads)
+            ]
         shared = max(self._case_part(0) + self._case_part(1) - 2 * self.cov3, 0.0)
         variance = sum(spread or 0.0 for spread in spreads) + shared
         known = [
@@ -303,6 +311,11 @@ class _Parts:
         """What the readers of a group, as they lie apart, say of the variance of their mean."""
         own = self.values[side]
         return float(own.var(ddof=1)) / len(own) if len(own) > 1 else None
+
+    def _least_spread(self, side: int) -> float:
+        """How far readers lie apart for what each one's own share of the variance over cases is."""
+        block = self.block(side, side)
+        return float(np.diag(block).mean() - _off_diagonal(block).mean()) / len(block)
 
     def _case_part(self, side: int) -> float:
         """What is common to the readers of a group for reading the same cases; all of it for one."""
