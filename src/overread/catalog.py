@@ -20,7 +20,7 @@ PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "r
 
 METRIC_MODULES = (
     *("choice", "option_auroc"),
-    *("masks.scores", "masks.surface.scores", "masks.panoptic", "masks.lesion_froc"),
+    *("masks.scores", "masks.surface.scores", "masks.panoptic", "masks.lesion_froc", "masks.centreline"),
     *("words.scores", "clinical.rules", "clinical.model_scores", "judged"),
     *("boxes.scores", "boxes.detection"),
     *("traces.path", "traces.findings", "traces.crops", "traces.words", "traces.consistency"),
