@@ -49,17 +49,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, wrong in MODELS.items():
         told_rows = [row | {"prediction": a} for row, a in zip(rows, letters(wrong), strict=True)]
         write_rows(folder / f"{name}.jsonl", told_rows)
-        words = (
-            "grade",
-            "medthinkvqa",
-            root,
-            folder / f"{name}.jsonl",
-            "--metric",
-            "accuracy",
-            "--draws",
-            "0",
-        )
-        code, _, told = run(*words, "--out", folder / f"{name}.json")
+        graded = ("grade", "medthinkvqa", root, folder / f"{name}.jsonl", "--metric", "accuracy")
+        code, _, told = run(*graded, "--draws", "0", "--out", folder / f"{name}.json")
         assert code == 0, told
     return folder
 

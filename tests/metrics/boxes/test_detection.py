@@ -15,6 +15,7 @@ from pycocotools.cocoeval import COCOeval
 from overread.core import Box, Reading, Region
 from overread.errors import UsageError
 from overread.metrics.boxes.detection import detection_metrics
+from overread.metrics.boxes.precision import TIES
 from overread.metrics.boxes.scores import MAP_50, box_scores, precision_metrics
 from overread.metrics.contract import Metric, Subject
 from overread.metrics.sample import Sample
@@ -148,7 +149,7 @@ def test_confidences_change_the_number() -> None:
 def test_ties_are_between_the_worst_and_the_best_order(seed: int) -> None:
     """With equal scores, worst and best are the ends of what all orders of the cases give."""
     rng = np.random.default_rng(seed)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"truths": {"a": 1 + int(rng.integers(0, 2))}, "found": {"a": [[0.5, int(rng.integers(0, 2))]]}}
         for _ in range(5)
     ]
@@ -156,8 +157,8 @@ def test_ties_are_between_the_worst_and_the_best_order(seed: int) -> None:
     rows[1]["found"]["a"] = [[0.5, 0]]
     found: dict[str, float] = {
         one.settings["ties"]: float(one.combine(Sample(rows))[0])
-        for ties in ("together", "order", "worst", "best")
-        for one in precision_metrics(ties)[:1]  # type: ignore[arg-type]
+        for ties in TIES
+        for one in precision_metrics(ties)[:1]
     }
     (by_order,) = (one for one in precision_metrics("order") if one.name == "map_50")
     everything = [float(by_order.combine(Sample(list(way)))[0]) for way in permutations(rows)]

@@ -171,7 +171,7 @@ def case_rows(seed: int, cases: int = 30) -> list[Any]:
     """Cases with five options, some readings without probabilities."""
     rng = np.random.default_rng(seed)
     options = tuple(Option(letter=letter, text=letter) for letter in "ABCDE")
-    rows = []
+    rows: list[Any] = []
     for n in range(cases):
         key = "ABCDE"[rng.integers(0, 5)]
         told = {letter: float(v) for letter, v in zip("ABCDE", rng.integers(1, 9, 5), strict=True)}

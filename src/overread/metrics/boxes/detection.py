@@ -36,7 +36,7 @@ Share = Literal["precision", "recall", "f1"]
 def measure_detections(subject: Subject, *, iou_threshold: float = 0.5, labels: Labels = "agree") -> Measured:
     """One row a case: how many boxes are true, and each found one with its score and its hit.
 
-    >>> from overread.core import Case, Entry, Image, Reading, Step, Trace, Truth
+    >>> from overread.core import Box, Case, Entry, Image, Reading, Step, Trace, Truth
     >>> box = Box(picture="xray", x1=0, y1=0, x2=10, y2=10, label="heart")
     >>> def trace(box): return Trace(steps=(Step(kind="look", regions=(box,)),))
     >>> case = Case(id="c", benchmark="mmrad", split="test", pictures=(Image(name="xray", file="x.png"),))

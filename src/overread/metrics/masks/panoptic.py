@@ -130,7 +130,7 @@ def panoptic_metrics(
 
 
 def check_lesion_settings(
-    thresholds: Mapping[str, float], *, connectivity: int, min_voxels: int
+    thresholds: Mapping[str, Any], *, connectivity: Any, min_voxels: Any
 ) -> dict[str, Any]:
     """The settings by which lesions are told and matched, once they are found to make sense."""
     for name, value in thresholds.items():

@@ -191,9 +191,10 @@ def _covariance(
 ) -> Numbers:
     """DeLong's covariances of areas; components of one cluster are added up first."""
     count = int(max(of_above.max(), of_below.max())) + 1
-    sums = np.zeros((2, len(areas), count))
-    np.add.at(sums[0], (slice(None), of_above), above - areas[:, None])
-    np.add.at(sums[1], (slice(None), of_below), below - areas[:, None])
+    sums = [
+        np.array([np.bincount(owner, own, minlength=count) for own in parts - areas[:, None]])
+        for parts, owner in ((above, of_above), (below, of_below))
+    ]
     sizes = [len(np.unique(of_above)), len(np.unique(of_below)), len(np.union1d(of_above, of_below))]
     if min(sizes[:2]) < 2:
         return np.full((len(areas), len(areas)), np.nan)
