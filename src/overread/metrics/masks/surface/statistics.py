@@ -227,10 +227,24 @@ def _between_voxels(there: Numbers, back: Numbers) -> dict[str, float]:
         "assd_pooled": float(there.sum() + back.sum()) / (len(there) + len(back)),
         "assd_mean_of_means": float(there.mean() + back.mean()) / 2,
         "hd_voxels": max(float(there.max()), float(back.max())),
-        # Between two distances the percentile lies on a straight line, as numpy and torch have it.
-        "hd95_monai": max(float(np.percentile(there, 95)), float(np.percentile(back, 95))),
-        "hd95_medpy": float(np.percentile(np.concatenate((there, back)), 95)),
+        "hd95_monai": max(_percentile_95(there), _percentile_95(back)),
+        "hd95_medpy": _percentile_95(np.concatenate((there, back))),
     }
+
+
+def _percentile_95(values: Numbers) -> float:
+    """The 95th percentile, between two values on a straight line, as numpy and torch have it.
+
+    `numpy.percentile` itself takes longer than everything else that is done with few voxels.
+
+    >>> _percentile_95(np.arange(11.0)), float(np.percentile(np.arange(11.0), 95))
+    (9.5, 9.5)
+    """
+    place = 0.95 * (len(values) - 1)
+    low = int(place)
+    high = min(low + 1, len(values) - 1)
+    ordered = np.partition(values, (low, high))
+    return float(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
 
 
 def _quantile(values: Numbers, weights: Numbers, share: float) -> float:
