@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from overread.metrics.contract import Measured, Metric, Statistics, Subject, by_name, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
@@ -49,31 +50,28 @@ def option_auroc(sample: Sample) -> Numbers:
     array([0.625])
     """
     out = np.full(sample.draws, np.nan)
-    owner, scores, right = _options(sample.rows)
-    if not len(scores):
+    owner, wrong = _wrong_options(sample.rows)
+    if not len(wrong):
         return out
-    order = np.argsort(scores, kind="stable")
-    starts = np.flatnonzero(np.append(True, np.diff(scores[order]) != 0))
-    step = max(1, _AT_ONCE // len(scores))
+    right = sample.column("right")
+    # How many wrong options lie below each right one, and how many do not lie above it.
+    below, up_to = (np.searchsorted(wrong, right, side=side) for side in ("left", "right"))
+    step = max(1, _AT_ONCE // len(wrong))
     for first in range(0, sample.draws, step):
-        drawn = sample.weights[first : first + step][:, owner[order]]
-        true = np.add.reduceat(drawn * right[order], starts, axis=1)
-        false = np.add.reduceat(drawn * ~right[order], starts, axis=1)
-        below = false.cumsum(axis=1) - false / 2
-        pairs = true.sum(axis=1) * false.sum(axis=1)
-        out[first : first + step] = safe_divide((true * below).sum(axis=1), pairs)
+        drawn = sample.weights[first : first + step]
+        passed = np.zeros((len(drawn), len(wrong) + 1))
+        np.cumsum(drawn[:, owner], axis=1, out=passed[:, 1:])
+        won = (drawn * (passed[:, below] + passed[:, up_to])).sum(axis=1) / 2
+        out[first : first + step] = safe_divide(won, drawn.sum(axis=1) * passed[:, -1])
     return out
 
 
-def _options(rows: Sequence[Statistics]) -> tuple[np.ndarray, Numbers, np.ndarray]:
-    """Every option of every row: which row it is of, its probability, whether it is right."""
-    told = [
-        (n, chance, place == 0)
-        for n, row in enumerate(rows)
-        for place, chance in enumerate((row["right"], *row["wrong"]))
-    ]
-    owner, scores, right = ([one[part] for one in told] for part in range(3))
-    return np.array(owner, np.intp), np.array(scores, np.float64), np.array(right, bool)
+def _wrong_options(rows: Sequence[Statistics]) -> tuple[NDArray[np.intp], Numbers]:
+    """The probabilities of all wrong options, the lowest first, and which row each is of."""
+    owner = np.repeat(np.arange(len(rows)), [len(row["wrong"]) for row in rows])
+    chances = np.array([chance for row in rows for chance in row["wrong"]], np.float64)
+    order = np.argsort(chances, kind="stable")
+    return owner[order], chances[order]
 
 
 AUROC = Metric(
