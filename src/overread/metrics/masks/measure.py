@@ -105,8 +105,16 @@ def read_marked_findings(subject: Subject) -> Iterator[MarkedFinding]:
     predicted = _PredictedMasks(subject, shape)
     for one in asked:
         found, problem = predicted.runs(one)
-        marks = predicted.marks(one) if found is not None else ()
+        marks = _single_marks(predicted, one) if found is not None else ()
         yield MarkedFinding(one.unit, truth.runs(one.region), found, marks, problem)
+
+
+def _single_marks(
+    predicted: _PredictedMasks, asked: _TruthMask
+) -> tuple[tuple[VoxelRuns, float | None], ...]:
+    """What was marked for a finding, mark by mark, with how sure the reader is of each."""
+    reader, regions = predicted._reader, predicted._regions.get(asked.unit, [])
+    return tuple((reader.runs(region), region.confidence) for region in regions) if reader else ()
 
 
 def _truth_masks(subject: Subject) -> list[_TruthMask]:
@@ -207,11 +215,6 @@ class _PredictedMasks:
             return unite_masks([self._reader.runs(region) for region in regions]), ""
         except OverreadError as error:
             return None, str(error)
-
-    def marks(self, asked: _TruthMask) -> tuple[tuple[VoxelRuns, float | None], ...]:
-        """What was marked for a finding, mark by mark, with how sure the reader is of each."""
-        assert self._reader is not None
-        return tuple((self._reader.runs(r), r.confidence) for r in self._regions.get(asked.unit, []))
 
 
 def _row(
