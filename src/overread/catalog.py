@@ -19,8 +19,10 @@ from overread.errors import UnknownName, UsageError
 PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes"]
 
 METRIC_MODULES = (
-    *("choice", "masks.scores", "masks.surface.scores", "words.scores"),
-    *("clinical.rules", "clinical.model_scores", "judged", "boxes.scores"),
+    *("choice", "option_auroc"),
+    *("masks.scores", "masks.surface.scores", "masks.panoptic", "masks.lesion_froc", "masks.centreline"),
+    *("words.scores", "clinical.rules", "clinical.model_scores", "judged"),
+    *("boxes.scores", "boxes.detection"),
     *("traces.path", "traces.findings", "traces.crops", "traces.words", "traces.consistency"),
 )
 """Modules of `metrics/`; what each of them measures stands in its own table `METRICS`."""

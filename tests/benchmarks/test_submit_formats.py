@@ -310,6 +310,44 @@ def test_looks_in_ones_own_words(sketch: Path, tmp_path: Path) -> None:
     same_scores({n: direct[n] for n in kept}, {n: found[n] for n in kept})
 
 
+@pytest.mark.parametrize("own_words", [False, True])
+def test_confidences_go_out_and_come_back(sketch: Path, tmp_path: Path, own_words: bool) -> None:
+    """How sure a reader is of its boxes is in the row, and in the reading made of it."""
+    root, run = sketch / "mmrad", tmp_path / "run"
+    ran("oracle", "mmrad", root, run)
+
+    def unsure(reading: Reading) -> Reading:
+        reading = looks(reading) if own_words else reading
+        assert reading.trace is not None
+        steps = [
+            s.model_copy(
+                update={
+                    "regions": tuple(
+                        r.model_copy(update={"confidence": r.x1 % 7 / 7}) if isinstance(r, Box) else r
+                        for r in s.regions
+                    )
+                }
+            )
+            for s in reading.trace.steps
+        ]
+        return reading.model_copy(update={"trace": Trace(steps=tuple(steps))})
+
+    rewritten(run, unsure)
+    export_submission(run, tmp_path / "mine.jsonl")
+    found, submission = submitted_scores("mmrad", root, tmp_path / "mine.jsonl")
+    assert not [p for p in submission.problems if p.severity == "error"]
+    for case, mine in readings_in(run).items():
+        back = submission.readings[case]
+        assert mine.trace is not None
+        assert back.trace is not None
+        ours, theirs = ([s for s in trace.steps if s.kind == "look"] for trace in (mine.trace, back.trace))
+        assert [s.regions for s in ours] == [s.regions for s in theirs]
+        assert any(r.confidence for s in theirs for r in s.regions if isinstance(r, Box))
+    direct = run_scores("mmrad", root, test=run)
+    kept = [name for name in direct if name.startswith(("map_", "box_"))]
+    same_scores({n: direct[n] for n in kept}, {n: found[n] for n in kept})
+
+
 def test_findings_with_boxes_become_looks(sketch: Path, tmp_path: Path) -> None:
     """A reading without a trace, but with boxes, keeps them."""
     root, run = sketch / "mmrad", tmp_path / "run"

@@ -31,6 +31,7 @@ from overread.cli.judge import judge
 from overread.cli.ledger import ledger
 from overread.cli.list import list_kinds
 from overread.cli.look import look
+from overread.cli.mrmc import mrmc
 from overread.cli.password import password
 from overread.cli.phantom import phantom
 from overread.cli.power import power
@@ -78,6 +79,7 @@ app.command("publish")(publish)
 app.command("adjudicate")(adjudicate)
 app.command("export")(export)
 app.command("compare")(compare)
+app.command("mrmc")(mrmc)
 app.command("power")(power)
 app.command("report")(report)
 app.command("read-text")(read_text)

@@ -166,7 +166,7 @@ class Benchmark:
     """What is scored unless somebody asks otherwise, the headline first: catalog names of metrics,
     or of modules of `metrics/` for all of theirs (`catalog.metric_names`)."""
     slower_metrics: tuple[str, ...] = ()
-    """What is scored beside them where somebody asks for all, since it takes much longer."""
+    """What is scored beside them where somebody asks for all: it takes longer, or few want it."""
     official: tuple[str, ...] = ()
     """Names that the benchmark itself gives its numbers."""
     headline: tuple[str, str] | None = None

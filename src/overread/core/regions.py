@@ -26,6 +26,8 @@ class Box(Record):
     """Lower edge, pixels from the picture's top."""
     label: str | None = None
     """What the release calls the place, in its own words."""
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    """How sure the reader is of it, from 0 to 1, where the reader tells."""
 
     @property
     def is_proper(self) -> bool:
@@ -48,6 +50,8 @@ class Mask(Record):
     """How many findings the mask file has."""
     entity: int | None = None
     """Which entity of the finding, as the annotator numbered them; absent means all of them."""
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    """How sure the reader is of what it marks, from 0 to 1, where the reader tells."""
 
 
 class Slices(Record):

@@ -297,3 +297,38 @@ def test_damage_is_told_and_never_crashes(
     for reading in submission.readings.values():
         if reading.error or (reading.report is None and reading.choice is None):
             assert said(submission)
+
+
+def test_confidences_come_in_with_their_boxes(hand: Hand, good: list[Row]) -> None:
+    """One number a box, in the order told: each box has it wherever it is told."""
+    plain = hand(good).readings["sketch00003"]
+    assert plain.trace is not None
+    told = dict.fromkeys(r.model_dump_json() for s in plain.trace.steps for r in s.regions)
+    numbers = [round(0.9 - 0.1 * n, 1) for n in range(len(told) - 1)] + [None]
+    submission = hand([good[0] | {"confidences": numbers}, good[1]])
+    assert submission.problems == []
+    reading = submission.readings["sketch00003"]
+    assert reading.trace is not None
+    for before, after in zip(plain.trace.steps, reading.trace.steps, strict=True):
+        for region, marked in zip(before.regions, after.regions, strict=True):
+            expected = dict(zip(told, numbers, strict=True))[region.model_dump_json()]
+            assert marked.model_dump() == {**region.model_dump(), "confidence": expected}
+
+
+@pytest.mark.parametrize("wrong", [[0.5], "0.5", [0.5] * 99, {"a": 1}])
+def test_confidences_that_do_not_fit_are_left_out(hand: Hand, good: list[Row], wrong: Any) -> None:
+    """A list of another length, or no list, costs the confidences and nothing else."""
+    submission = hand([good[0] | {"confidences": wrong}, good[1]])
+    assert "`confidences` is" in said(submission)[0]
+    assert submission.readings["sketch00003"] == hand(good).readings["sketch00003"]
+
+
+def test_confidences_are_numbers_from_0_to_1(hand: Hand, good: list[Row]) -> None:
+    """What is beyond is no confidence."""
+    plain = hand(good).readings["sketch00003"]
+    assert plain.trace is not None
+    count = len({r.model_dump_json() for s in plain.trace.steps for r in s.regions})
+    for wrong in (1.5, -0.1, "x", True):
+        submission = hand([good[0] | {"confidences": [wrong] * count}, good[1]])
+        assert "no number from 0 to 1" in said(submission)[0]
+        assert submission.readings["sketch00003"] == plain

@@ -3,7 +3,8 @@
 Either rows as the release has them, `{"prompt", "response", "images"}`, where the first picture
 tells the case and the further ones are the reader's own crops, relative to the submission's folder;
 or `{"id", "response"}`; or `{"id", "report"}`. Where the release is one of question rows:
-`{"image_path", "question", "response"}`, `{"id", "response"}` or `{"id", "answer"}`.
+`{"image_path", "question", "response"}`, `{"id", "response"}` or `{"id", "answer"}`. Any row with a
+response may have `confidences`, how sure the reader is of each of its boxes.
 
 The answer to a question becomes the reading's `choice`, as it was written: a question row has no
 options, and its truth is an answer in words too.
@@ -17,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from overread.benchmarks.intake import Intake, json_kind, quote_value
+from overread.benchmarks.mmrad.confidences import read_confidences
 from overread.benchmarks.mmrad.release import THINKVG
 from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
 from overread.benchmarks.submitted_files import FolderFiles
@@ -121,9 +123,8 @@ def _read_report(row: CaseRow, files: FolderFiles) -> None:
         what = "no report can be told from the reasoning"
         remedy = "announce it ('In summary, the report is: …'), or write it as `report`"
         row.error(what, f"{remedy}; it counts as not handed in")
-    row.add_reading(
-        report=report, trace=_without_blank_crops(parsed.trace), findings=parsed.findings if looks else None
-    )
+    trace, findings = read_confidences(row, _without_blank_crops(parsed.trace), parsed.findings)
+    row.add_reading(report=report, trace=trace, findings=findings if looks else None)
 
 
 def _read_answer(row: CaseRow) -> None:
@@ -147,7 +148,8 @@ def _read_answer(row: CaseRow) -> None:
             "the response has no <answer>",
             "write the answer between <answer> and </answer>; it counts as wrong",
         )
-    row.add_reading(choice=found.strip() if found else None, trace=parsed.trace)
+    trace, _ = read_confidences(row, parsed.trace, ())
+    row.add_reading(choice=found.strip() if found else None, trace=trace)
 
 
 def _read_crops(row: CaseRow, looks: int, files: FolderFiles) -> list[str]:

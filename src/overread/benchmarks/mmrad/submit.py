@@ -11,6 +11,7 @@ import json
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from overread.benchmarks.mmrad.confidences import list_confidences, without_confidences
 from overread.benchmarks.mmrad.release import THINKVG
 from overread.benchmarks.mmrad.write import question_row, trace_row
 from overread.benchmarks.output import copy_bytes
@@ -117,7 +118,12 @@ def _make_report_row(entry: Entry, reading: Reading, crops: _CropCopier) -> dict
     found = _read_back(entry, trace, reading.report)[1] if trace else None
     if reading.report and found != reading.report:
         row["report"] = reading.report
-    return row
+    return row | (_confidence_field(trace) if trace else {})
+
+
+def _confidence_field(trace: Trace) -> dict[str, Any]:
+    sure = list_confidences(trace)
+    return {} if sure is None else {"confidences": sure}
 
 
 def _copy_crops(trace: Trace, crops: _CropCopier) -> Trace:
@@ -167,9 +173,9 @@ def _read_back(entry: Entry, trace: Trace, report: str | None) -> tuple[Trace, s
 
 
 def _drop_crops(trace: Trace) -> Trace:
-    """The trace without what a response cannot express: crops and exchanges."""
+    """The trace without what a response cannot express: crops, exchanges and confidences."""
     told = [step.model_copy(update={"crop": None, "exchange": None}) for step in trace.steps]
-    return Trace(steps=tuple(told))
+    return Trace(steps=tuple(without_confidences(step) for step in told))
 
 
 def _find_looks(
@@ -211,4 +217,5 @@ def _make_answer_row(entry: Entry, reading: Reading) -> dict[str, Any] | None:
         if response.strip() and parsed.trace == _drop_crops(reading.trace):
             told = Truth(trace=reading.trace)
     row = question_row(entry.model_copy(update={"truth": told}))
-    return row | {"id": entry.case.id, "answer": reading.choice}
+    row |= {"id": entry.case.id, "answer": reading.choice}
+    return row | (_confidence_field(told.trace) if told and told.trace else {})

@@ -36,7 +36,7 @@ BENCHMARK = Benchmark(
     ),
     read_submission=read_submission,
     metrics=("masks.scores",),
-    slower_metrics=("masks.surface.scores",),
+    slower_metrics=("masks.surface.scores", "masks.panoptic", "masks.lesion_froc"),
     submit=submit,
     official=OFFICIAL,
     headline=("honest_global_only_mean_global_dice_per_finding", "mean Dice"),

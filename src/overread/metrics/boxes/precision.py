@@ -6,23 +6,27 @@ higher scores first. Precision, never falling towards lower recall, is read at 1
 and averaged; classes without a true box are left out.
 
 Scores that are equal rank nothing. COCO then keeps the order of the files (`ties="order"`); we take
-equal scores as one step (`ties="together"`), so that no number hangs on the order of files.
+equal scores as one step (`ties="together"`), so that no number hangs on the order of files. Between
+what the luckiest order would give (`ties="best"`, hits first) and the unluckiest (`ties="worst"`,
+misses first) lies what COCO gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from overread.metrics.boxes.overlap import iou
 from overread.metrics.contract import Statistics
+from overread.metrics.ranked_matching import match_by_score
 from overread.metrics.sample import Numbers, Sample
 
-Ties = Literal["order", "together"]
+Ties = Literal["together", "order", "worst", "best"]
+TIES: tuple[Ties, ...] = get_args(Ties)
 
 THRESHOLDS: Numbers = np.linspace(0.5, 0.95, 10)
 """The IoUs at which a box is a hit: .50, .55, …, .95."""
@@ -42,6 +46,8 @@ class RankedBoxes:
     """Which row (picture) each is from."""
     hits: NDArray[np.bool_]
     """One line a threshold: whether it is a hit."""
+    places: NDArray[np.intp] | None
+    """One line a threshold: the boxes in the order that they count in, where that hangs on hits."""
     ends: NDArray[np.intp]
     """The boxes at which precision is read: all of them, or the last of equal scores."""
     truths: Numbers
@@ -61,21 +67,7 @@ def match_hits(
     >>> order.tolist(), hit.tolist()
     ([1, 0], [[True, False], [False, True]])
     """
-    order = np.argsort(-np.asarray(scores, np.float64), kind="stable")[:MAX_BOXES]
-    bars = np.minimum(np.asarray(thresholds, np.float64), 1 - 1e-10)
-    overlap = iou(found, truth)
-    count = overlap.shape[1]
-    hit = np.zeros((len(bars), len(order)), bool)
-    if not count:
-        return order, hit
-    free = np.ones((len(bars), count), bool)
-    lines = np.arange(len(bars))
-    for n, box in enumerate(order.tolist()):
-        fits = np.where(free & (overlap[box] >= bars[:, None]), overlap[box], -1.0)
-        best = count - 1 - np.argmax(fits[:, ::-1], axis=1)
-        hit[:, n] = fits[lines, best] >= 0
-        free[lines[hit[:, n]], best[hit[:, n]]] = False
-    return order, hit
+    return match_by_score(iou(found, truth), scores, thresholds, most=MAX_BOXES)
 
 
 def rank_boxes(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, RankedBoxes]:
@@ -92,12 +84,18 @@ def rank_boxes(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, RankedBox
         scores = np.array([box[1] for box in boxes], np.float64)
         order = np.argsort(-scores, kind="stable")
         bits = np.array([box[2] for box in boxes], np.int64)[order]
+        hits = (bits[None] >> np.arange(len(THRESHOLDS))[:, None] & 1).astype(bool)
         ends = np.arange(len(order))
         if ties == "together" and len(order):
             ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
+        places = None
+        if ties in ("worst", "best"):
+            later = hits if ties == "worst" else ~hits
+            places = np.array([np.lexsort((line, -scores[order])) for line in later], np.intp)
         out[name] = RankedBoxes(
             rows=np.array([box[0] for box in boxes], np.intp)[order],
-            hits=(bits[None] >> np.arange(len(THRESHOLDS))[:, None] & 1).astype(bool),
+            hits=hits,
+            places=places,
             ends=ends,
             truths=truths,
         )
@@ -116,7 +114,12 @@ def average_precision(boxes: RankedBoxes, weights: Numbers, thresholds: Sequence
         block = slice(first, first + step)
         places = _cumulate(boxes, weights[block], np.ones(len(boxes.rows)))
         for column, threshold in enumerate(thresholds):
-            right = _cumulate(boxes, weights[block], boxes.hits[threshold].astype(np.float64))
+            ranked, worth = boxes, boxes.hits[threshold].astype(np.float64)
+            if boxes.places is not None:
+                order = boxes.places[threshold]
+                ranked, worth = replace(boxes, rows=boxes.rows[order]), worth[order]
+                places = _cumulate(ranked, weights[block], np.ones(len(boxes.rows)))
+            right = _cumulate(ranked, weights[block], worth)
             out[block, column] = _mean_precision(right, places, truths[block])
     out[truths == 0] = np.nan
     return out

@@ -7,7 +7,7 @@ without area cannot be found and are not asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,9 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.core import Box, Finding, Trace
+from overread.errors import UsageError
 from overread.metrics.boxes.matching import REWARD_IOU, best_pairs, is_rewarded, mean_overlap
 from overread.metrics.boxes.overlap import centres, contains_points, corners, iou
-from overread.metrics.boxes.precision import MAX_BOXES, THRESHOLDS, match_hits, mean_average_precision
+from overread.metrics.boxes.precision import (
+    MAX_BOXES,
+    THRESHOLDS,
+    TIES,
+    Ties,
+    match_hits,
+    mean_average_precision,
+)
 from overread.metrics.boxes.region_names import canonical_place
 from overread.metrics.contract import Measured, Metric, Subject, by_name, stored_as
 from overread.metrics.shares import share_metric
@@ -35,7 +43,9 @@ def collect_boxes(trace: Trace | None, findings: Iterable[Finding]) -> list[Box]
         if boxes:
             once: dict[tuple[object, ...], Box] = {}
             for box in boxes:
-                once.setdefault(_key(box), box)
+                known = once.setdefault(_key(box), box)
+                if (box.confidence or 0) > (known.confidence or 0):
+                    once[_key(box)] = box  # in the place of the first, as sure as the surest
             return list(once.values())
     return []
 
@@ -56,6 +66,19 @@ def true_and_found_boxes(subject: Subject) -> tuple[list[Box], list[Box]] | None
     # A reader that repeats a broken true box is not to blame for it.
     broken = {_key(box) for box in told if not box.is_proper}
     return [box for box in told if box.is_proper], [b for b in found if _key(b) not in broken]
+
+
+def box_scores(found: Sequence[Box]) -> list[float]:
+    """What the boxes of one reading are ranked by: their confidences where every box has one.
+
+    Else the first one that is told is the surest, and the n-th has 1/n.
+
+    >>> sure = Box(picture="xray", x1=0, y1=0, x2=1, y2=1, confidence=0.3)
+    >>> box_scores([sure, sure]), box_scores([sure, sure.model_copy(update={"confidence": None})])
+    ([0.3, 0.3], [1.0, 0.5])
+    """
+    told = [box.confidence for box in found if box.confidence is not None]
+    return told if len(told) == len(found) else [1 / n for n in range(1, len(found) + 1)]
 
 
 def iou_table(found: Sequence[Box], truth: Sequence[Box]) -> NDArray[np.float64]:
@@ -119,10 +142,7 @@ def measure_boxes(subject: Subject) -> Measured:
 
 @stored_as("boxes.scores.measure_ranked_boxes")
 def measure_ranked_boxes(subject: Subject) -> Measured:
-    """One row a case: true boxes a class, and every found box with its score and its hits.
-
-    Boxes have no scores of their own: the first one that is told is the surest, the n-th has 1/n.
-    """
+    """One row a case: true boxes a class, and every found box with its score and its hits."""
     told = true_and_found_boxes(subject)
     if told is None:
         return {}
@@ -133,10 +153,10 @@ def measure_ranked_boxes(subject: Subject) -> Measured:
         truths[place] = truths.get(place, 0) + 1
     # One (picture, class) at a time: boxes of different pictures or classes never meet.
     groups: dict[tuple[str, str], tuple[list[Box], list[float]]] = {}
-    for n, box in enumerate(found, 1):
+    for box, score in zip(found, box_scores(found), strict=True):
         boxes, scores = groups.setdefault((box.picture, canonical_place(box.label)), ([], []))
         boxes.append(box)
-        scores.append(1 / n)
+        scores.append(score)
     listed: dict[str, list[list[Any]]] = {}
     for (picture, place), (boxes, scores) in groups.items():
         own = [b for b in truth if b.picture == picture and canonical_place(b.label) == place]
@@ -147,11 +167,11 @@ def measure_ranked_boxes(subject: Subject) -> Measured:
     return {"": {"truths": truths, "found": listed}}
 
 
-_WHOSE: dict[str, Any] = {
+WHOSE: dict[str, Any] = {
     "boxes": "of the conclusion, else of the looks, else of the findings; repeated ones once",
     "without area": "true: not asked for; found: overlaps nothing",
 }
-_CLASSES = "labels in the wording of the regions in use; boxes without label are a class"
+CLASSES = "labels in the wording of the regions in use; boxes without label are a class"
 
 _share = partial(share_metric, needs=("boxes",), measure=measure_boxes)
 
@@ -160,7 +180,7 @@ BOX_IOU = _share(
     "mean IoU of boxes paired one to one, labels aside; one too many costs as one missing",
     top="iou",
     reference="pycocotools.mask.iou and every pairing tried out",
-    settings={**_WHOSE, "pairs": "optimal", "divided by": "the larger number", "mean": "cases"},
+    settings={**WHOSE, "pairs": "optimal", "divided by": "the larger number", "mean": "cases"},
     symmetric=True,
 )
 BOX_POINTING = _share(
@@ -169,44 +189,65 @@ BOX_POINTING = _share(
     top="pointed",
     bottom="places",
     reference="the pointing game of Zhang et al. 2016, counted by hand in the tests",
-    settings={**_WHOSE, "classes": _CLASSES, "margin": 0, "mean": "places of all cases"},
+    settings={**WHOSE, "classes": CLASSES, "margin": 0, "mean": "places of all cases"},
 )
 BOX_REWARD = _share(
     "box_reward",
     "share of cases with the right number of boxes and a mean IoU above .75",
     top="reward",
     reference="GEMeX-ThinkVG's grounding reward, every pairing tried out",
-    settings={**_WHOSE, "pairs": "optimal", "above": REWARD_IOU, "mean": "cases"},
+    settings={**WHOSE, "pairs": "optimal", "above": REWARD_IOU, "mean": "cases"},
     symmetric=True,
 )
 
 
-def _precision_metric(name: str, about: str, thresholds: tuple[int, ...]) -> Metric:
-    return Metric(
-        name=name,
-        about=about,
-        better="higher",
-        needs=("boxes",),
-        measure=measure_ranked_boxes,
-        combine=partial(mean_average_precision, thresholds=thresholds, ties="together"),
-        best=1.0,
-        worst=0.0,
-        reference="pycocotools COCOeval (101 levels of recall, 100 boxes a picture and class)",
-        settings={
-            **_WHOSE,
-            "classes": _CLASSES,
-            "iou": [round(float(THRESHOLDS[n]), 2) for n in thresholds],
-            "score": "1/n for the n-th box that is told",
-            "ties": "together",
-            "boxes a picture and class": MAX_BOXES,
-        },
+RANKED_BY = "confidences where all boxes of a reading have one, else 1/n for the n-th that is told"
+
+_PRECISIONS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "map_50": ("mean average precision of boxes at IoU .5", (0,)),
+    "map_75": ("mean average precision of boxes at IoU .75", (5,)),
+    "map_50_95": ("mean average precision of boxes over IoU .50 to .95", tuple(range(10))),
+}
+
+
+def precision_metrics(ties: Ties = "together") -> tuple[Metric, ...]:
+    """The mean average precisions, with equal scores taken one way or another.
+
+    >>> [metric.settings["ties"] for metric in precision_metrics("order")]
+    ['order', 'order', 'order']
+    """
+    if ties not in TIES:
+        raise UsageError(f"equal scores cannot be taken '{ties}'", remedy=f"use {', '.join(TIES)}")
+    return tuple(
+        Metric(
+            name=name,
+            about=about,
+            better="higher",
+            needs=("boxes",),
+            measure=measure_ranked_boxes,
+            combine=partial(mean_average_precision, thresholds=thresholds, ties=ties),
+            best=1.0,
+            worst=0.0,
+            reference="pycocotools COCOeval (101 levels of recall, 100 boxes a picture and class)",
+            settings={
+                **WHOSE,
+                "classes": CLASSES,
+                "iou": [round(float(THRESHOLDS[n]), 2) for n in thresholds],
+                "score": RANKED_BY,
+                "ties": ties,
+                "boxes a picture and class": MAX_BOXES,
+            },
+            retune=retune_precision,
+        )
+        for name, (about, thresholds) in _PRECISIONS.items()
     )
 
 
-MAP_50 = _precision_metric("map_50", "mean average precision of boxes at IoU .5", (0,))
-MAP_75 = _precision_metric("map_75", "mean average precision of boxes at IoU .75", (5,))
-MAP_50_95 = _precision_metric(
-    "map_50_95", "mean average precision of boxes over IoU .50 to .95", tuple(range(10))
-)
+def retune_precision(settings: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """The mean average precisions with the settings of one, some of them changed."""
+    return precision_metrics(settings["ties"])
+
+
+MAP_50, MAP_75, MAP_50_95 = precision_metrics()
 
 METRICS = by_name(BOX_IOU, BOX_POINTING, BOX_REWARD, MAP_50, MAP_75, MAP_50_95)

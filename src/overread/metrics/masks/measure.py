@@ -11,7 +11,7 @@ missing or cannot be used, and beside them what turns them into the official one
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,45 @@ def measure_masks(subject: Subject, *, settings: MaskSettings = DEFAULT, surface
         rows[one.unit] = row
     _add_case_shares(rows)
     return rows
+
+
+@dataclass(frozen=True)
+class MarkedFinding:
+    """One finding of the truth that has a mask, and what the reader marked for it."""
+
+    unit: str
+    truth: VoxelRuns
+    predicted: VoxelRuns | None
+    """All that was marked; None where nothing was, or nothing that can be used."""
+    marks: tuple[tuple[VoxelRuns, float | None], ...]
+    """The same mark by mark, each with how sure the reader is of it."""
+    problem: str
+    """What is wrong with the prediction, in a sentence; empty where nothing is."""
+
+
+def read_marked_findings(subject: Subject) -> Iterator[MarkedFinding]:
+    """The masks of a case finding by finding, for what is scored beside the official numbers."""
+    asked = _truth_masks(subject)
+    if not asked:
+        return
+    if subject.truth_files is None:
+        raise UsageError("this subject came without the files of its release")
+    space = _ct_geometry(subject, asked[0].region)
+    shape = space.shape if space is not None else _ct_shape(subject, asked[0].region)
+    truth = _MaskFiles(subject.truth_files, shape, binary=False)
+    predicted = _PredictedMasks(subject, shape)
+    for one in asked:
+        found, problem = predicted.runs(one)
+        marks = _single_marks(predicted, one) if found is not None else ()
+        yield MarkedFinding(one.unit, truth.runs(one.region), found, marks, problem)
+
+
+def _single_marks(
+    predicted: _PredictedMasks, asked: _TruthMask
+) -> tuple[tuple[VoxelRuns, float | None], ...]:
+    """What was marked for a finding, mark by mark, with how sure the reader is of each."""
+    reader, regions = predicted._reader, predicted._regions.get(asked.unit, [])
+    return tuple((reader.runs(region), region.confidence) for region in regions) if reader else ()
 
 
 def _truth_masks(subject: Subject) -> list[_TruthMask]:

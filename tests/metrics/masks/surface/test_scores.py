@@ -48,6 +48,8 @@ def test_metrics_share_one_measure_and_travel() -> None:
         "nsd_2mm",
         "nsd_5mm",
         "hd95",
+        "hd95_monai",
+        "hd95_medpy",
         "assd_pooled",
         "assd_mean_of_means",
         "assd_surfels",

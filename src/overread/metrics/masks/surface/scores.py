@@ -27,8 +27,15 @@ VARIANTS: dict[AssdVariant, str] = {
 """The first is that of medpy, MONAI and MetricsReloaded, the second that of panoptica (MASD in
 MetricsReloaded), the third takes the two numbers of surface-distance."""
 
+HD95_VARIANTS = {
+    "monai": ("the larger of the two directed ones", "MONAI 1.6 compute_hausdorff_distance"),
+    "medpy": ("of both directions at once", "medpy 0.5 hd95"),
+}
+"""Whose rule → how the two directions become one number, and what it is held to."""
+
 _OUTSIDE = {"outside_the_scan": "background"}
 _ELEMENTS = {"surface": "elements on grid points, by area", **_OUTSIDE}
+_VOXELS = {"surface": "voxels with one of six neighbours outside", **_OUTSIDE}
 _DISTANCE: dict[str, Any] = {
     "both_empty": 0.0,
     "one_empty": "diagonal of the scan",
@@ -76,6 +83,20 @@ def surface_metrics(measure: Callable[[Subject], Measured]) -> tuple[Metric, ...
             reference="surface-distance 0.1",
             settings={"share": 0.95, "of_two": "larger", **_ELEMENTS, **_DISTANCE},
             symmetric=True,
+        ),
+        *(
+            metric(
+                f"hd95_{peer}",
+                f"hd95_{peer}",
+                about=f"{_MEAN} of the 95th percentile of distances in mm between surface voxels: {told}",
+                better="lower",
+                best=0.0,
+                worst=float("nan"),
+                reference=reference,
+                settings={"variant": peer, "percentile": 95, **_VOXELS, **_DISTANCE},
+                symmetric=True,
+            )
+            for peer, (told, reference) in HD95_VARIANTS.items()
         ),
         *(
             metric(

@@ -57,6 +57,8 @@ def surface_statistics(
       is the mean of these two;
     - `assd_pooled`, `assd_mean_of_means`: the mean distance between surface voxels, over those of
       both masks at once, or the mean of the two directed means; `hd_voxels`: the largest;
+      `hd95_monai`, `hd95_medpy`: the 95th percentile, the larger of the two directed ones, or that
+      of both at once;
     - `volume_error`, `volume_bias`: the difference of the volumes by that of the truth, without and
       with sign (too large is positive); `volume_error_ml`, `volume_bias_ml`: in ml; and the two
       volumes, `volume_truth_ml`, `volume_predicted_ml`;
@@ -165,6 +167,8 @@ DISTANCES = (
     "assd_pooled",
     "assd_mean_of_means",
     "hd_voxels",
+    "hd95_monai",
+    "hd95_medpy",
     "centroid_error",
 )
 
@@ -218,12 +222,29 @@ def _between_elements(
 
 
 def _between_voxels(there: Numbers, back: Numbers) -> dict[str, float]:
-    """Mean and largest distances between surface voxels."""
+    """Mean, largest and nearly largest distances between surface voxels."""
     return {
         "assd_pooled": float(there.sum() + back.sum()) / (len(there) + len(back)),
         "assd_mean_of_means": float(there.mean() + back.mean()) / 2,
         "hd_voxels": max(float(there.max()), float(back.max())),
+        "hd95_monai": max(_percentile_95(there), _percentile_95(back)),
+        "hd95_medpy": _percentile_95(np.concatenate((there, back))),
     }
+
+
+def _percentile_95(values: Numbers) -> float:
+    """The 95th percentile, between two values on a straight line, as numpy and torch have it.
+
+    `numpy.percentile` itself takes longer than everything else that is done with few voxels.
+
+    >>> _percentile_95(np.arange(11.0)), float(np.percentile(np.arange(11.0), 95))
+    (9.5, 9.5)
+    """
+    place = 0.95 * (len(values) - 1)
+    low = int(place)
+    high = min(low + 1, len(values) - 1)
+    ordered = np.partition(values, (low, high))
+    return float(ordered[low] + (ordered[high] - ordered[low]) * (place - low))
 
 
 def _quantile(values: Numbers, weights: Numbers, share: float) -> float:
