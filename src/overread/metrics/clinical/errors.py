@@ -1,0 +1,166 @@
+"""The errors of one report, by kind and by what they are about: counted, not yet weighed.
+
+It stands on `overread.language.compare`. Every difference between a reading and its reference is an
+error of one kind; the words of two texts that could not be read are a kind too, so that a report
+that was not understood does not pass for a faithful one. What an error weighs is told elsewhere
+(`overread.metrics.clinical.significance`), so that stored counts can be weighed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+from overread.language.compare import FindingMatch, ReportComparison
+from overread.language.findings import ReportFinding
+from overread.language.unread import TextRead, unlike
+
+Kind: TypeAlias = Literal[
+    "presence",
+    "omission",
+    "addition",
+    "finding",
+    "side",
+    "place",
+    "device position",
+    "severity",
+    "size",
+    "number",
+    "change",
+    "certainty",
+    "denial",
+    "unread",
+    "no text",
+]
+KINDS: dict[Kind, str] = {
+    "presence": "says there is what the reference denies, or denies what is there",
+    "omission": "leaves out a finding",
+    "addition": "adds a finding",
+    "finding": "has another finding at the same place",
+    "side": "has it on another side",
+    "place": "has it in another lobe, segment or zone",
+    "device position": "has a device in another position",
+    "severity": "has it more or less severe",
+    "size": "has it of another size",
+    "number": "has another number of them",
+    "change": "tells another change since the prior",
+    "certainty": "is sure of what the reference holds possible, or the other way round",
+    "denial": "denies what the other does not mention",
+    "unread": "has sentences that were not read and that the other does not have",
+    "no text": "is not there",
+}
+"""The kinds of error, in words."""
+
+BETWEEN = " / "
+"""Parts the two observations of one error of the kind 'finding'."""
+
+_OF_CONFLICT: dict[str, Kind] = {
+    "side": "side",
+    "lobes": "place",
+    "segments": "place",
+    "zones": "place",
+    "position": "device position",
+    "severity": "severity",
+    "size": "size",
+    "count": "number",
+    "comparison": "change",
+}
+"""Conflict of two partners → the error that it is."""
+
+
+def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -> dict[str, Any]:
+    """The errors of one pair as plain numbers: kind → observation → how many.
+
+    `matched` counts, by observation, the findings that both say are there. `unread_…` counts the
+    sentences that were not read, `sentences_…` all of them.
+
+    >>> from overread.language.compare import compare_statements
+    >>> from overread.language.unread import read_statements
+    >>> one = read_statements("Large right effusion. Nodule. No edema.")
+    >>> two = read_statements("Small left effusion. Edema.")
+    >>> count_errors(compare_statements(one.statements, two.statements), one, two)["errors"]
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'side': {'pleural effusion': 1}, 'severity': {'pleural effusion': 1},
+     'presence': {'pulmonary edema': 1}, 'omission': {'nodule': 1}}
+    """
+    errors: dict[str, dict[str, float]] = {}
+    for kind, about in _errors(compared):
+        of_kind = errors.setdefault(kind, {})
+        of_kind[about] = of_kind.get(about, 0) + 1
+    apart = unlike(ours.unread, theirs.unread) + unlike(theirs.unread, ours.unread)
+    if apart:
+        errors["unread"] = {"": apart}
+    matched: dict[str, int] = {}
+    for match in compared.matches:
+        if match.both_present:
+            name = match.reference.statement.observation
+            matched[name] = matched.get(name, 0) + 1
+    return {
+        "errors": errors,
+        "matched": matched,
+        "unread_reference": len(ours.unread),
+        "unread_other": len(theirs.unread),
+        "sentences_reference": ours.sentences,
+        "sentences_other": theirs.sentences,
+    }
+
+
+def count_silence(compared: ReportComparison, ours: TextRead) -> dict[str, Any]:
+    """The errors of a text that is not there: all that the reference has, and that there is none."""
+    told = count_errors(compared, ours, TextRead([], 0, []))
+    return {**told, "errors": {**told["errors"], "no text": {"": 1}}}
+
+
+def _errors(compared: ReportComparison) -> Iterator[tuple[Kind, str]]:
+    """Kind and observation of every error but the unread."""
+    for match in compared.matches:
+        yield from _match_errors(match)
+    for kind, alone in (("omission", compared.omissions), ("addition", compared.additions)):
+        for finding in alone:
+            yield kind, finding.statement.observation  # type: ignore[misc]
+    for finding in (*compared.minor_omissions, *compared.minor_additions):
+        if finding.statement.presence == "absent":
+            yield "denial", finding.statement.observation
+
+
+def _match_errors(match: FindingMatch) -> Iterator[tuple[Kind, str]]:
+    """The errors of two partners, each kind once."""
+    a, b = match.reference.statement, match.other.statement
+    names = {conflict.name for conflict in match.conflicts}
+    if "observation" in names:
+        # What another finding looks like says nothing of this one.
+        yield "finding", BETWEEN.join((a.observation, b.observation))
+        return
+    if "presence" in names:
+        kind = _presence_error(match.reference, match.other)
+        if kind is not None:
+            yield kind, a.observation
+        if kind != "certainty":
+            return
+    kinds = {_OF_CONFLICT[name] for name in names if name in _OF_CONFLICT}
+    if "side" in kinds and _mirrored(match):
+        kinds.discard("place")
+    for kind in KINDS:
+        if kind in kinds:
+            yield kind, a.observation
+
+
+def _presence_error(ours: ReportFinding, theirs: ReportFinding) -> Kind | None:
+    """What two presences that are not the same amount to."""
+    if ours.is_there and theirs.is_there:
+        return "certainty"
+    if not ours.is_there and not theirs.is_there:
+        return None
+    gone = theirs if ours.is_there else ours
+    if gone.statement.presence == "absent":
+        return "presence"
+    # What is only recalled or asked for is neither there nor denied.
+    return "omission" if ours.is_there else "addition"
+
+
+def _mirrored(match: FindingMatch) -> bool:
+    """Whether the lobes are the same but for the side: RUL and LUL are one error, not two."""
+    ours, theirs = (
+        {code[1:] for code in told.lobes} for told in (match.reference.statement, match.other.statement)
+    )
+    return ours <= theirs or theirs <= ours
