@@ -61,6 +61,8 @@ class Statement(Record):
     """All axes of that size, as told."""
     small: bool = False
     """Whether it is said to be under a centimetre, without a number."""
+    extent: str | None = None
+    """Of a thing that one counts: small, medium or large, said without a number."""
     count: int | None = None
     """How many, where that is said exactly."""
     many: bool = False

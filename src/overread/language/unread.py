@@ -20,6 +20,16 @@ from overread.language.vocabulary import vocabulary
 from overread.ontology.terms import load_toml
 
 _WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*|\d+")
+_CLEAR = re.compile(
+    r"\b(?:(?P<side>right|left|both)\s{1,3})?(?:lungs?|lung fields?)\s{1,3}"
+    r"(?:(?:is|are|appears?|remains?|both|grossly)\s{1,3}){0,3}clear\b|\bclear lungs\b",
+    re.IGNORECASE,
+)
+_EXCEPTION = re.compile(
+    r"\b(?:otherwise|except|apart|aside|other than|remainder|rest|remaining|elsewhere|but|although"
+    r"|bases?|apex|apices)\b",
+    re.IGNORECASE,
+)
 _EMPTY = frozenset(
     "a an and are as at be been by for from has have in is it its of on or the this to was were with".split()
 )
@@ -61,6 +71,8 @@ class TextRead:
     """How many sentences it has."""
     unread: list[frozenset[str]]
     """The telling words of each sentence that was not read."""
+    clear: frozenset[str] = frozenset()
+    """Sides of which it says that the lung is clear, without any exception."""
 
 
 def read_statements(text: str) -> TextRead:
@@ -73,16 +85,27 @@ def read_statements(text: str) -> TextRead:
     known = vocabulary()
     found: list[Statement] = []
     unread: list[frozenset[str]] = []
+    clear: set[str] = set()
     sentences = split_sentences(text)
     for sentence in sentences:
         stated = sentence_statements(text, sentence, known)
+        clear |= _clear_sides(text, sentence)
         if stated:
             found += stated
             continue
         words = frozenset(_WORD.findall(sentence.extract(text).lower()))
         if not is_ordinary(words, sentence):
             unread.append(words - _EMPTY or words)
-    return TextRead(found, len(sentences), unread)
+    return TextRead(found, len(sentences), unread, frozenset(clear))
+
+
+def _clear_sides(text: str, sentence: Sentence) -> set[str]:
+    """Right and left, where "the lungs are clear" stands there; "otherwise clear" says less."""
+    match = _CLEAR.search(text, sentence.start, sentence.end)
+    if match is None or _EXCEPTION.search(text, sentence.start, sentence.end):
+        return set()
+    side = (match["side"] or "").lower()
+    return {side} if side in ("right", "left") else {"right", "left"}
 
 
 def is_ordinary(words: frozenset[str], sentence: Sentence) -> bool:

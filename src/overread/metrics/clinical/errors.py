@@ -54,6 +54,10 @@ KINDS: dict[Kind, str] = {
 BETWEEN = " / "
 """Parts the two observations of one error of the kind 'finding'."""
 
+_OF_LUNG_TISSUE = frozenset(("1d", "1e", "2b", "2c", "2d", "2f", "2h"))
+"""Categories of the ontology that a clear lung does not have: what is dense or a nodule, a cavity or
+honeycombing. Effusions, pneumothorax, scars and emphysema go with lungs that are called clear."""
+
 _OF_CONFLICT: dict[str, Kind] = {
     "side": "side",
     "lobes": "place",
@@ -61,6 +65,7 @@ _OF_CONFLICT: dict[str, Kind] = {
     "zones": "place",
     "position": "device position",
     "severity": "severity",
+    "extent": "severity",
     "size": "size",
     "count": "number",
     "comparison": "change",
@@ -84,7 +89,7 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
      'presence': {'pulmonary edema': 1}, 'omission': {'nodule': 1}}
     """
     errors: dict[str, dict[str, float]] = {}
-    for kind, about in _errors(compared):
+    for kind, about in _errors(compared, ours.clear, theirs.clear):
         of_kind = errors.setdefault(kind, {})
         of_kind[about] = of_kind.get(about, 0) + 1
     apart = unlike(ours.unread, theirs.unread) + unlike(theirs.unread, ours.unread)
@@ -111,13 +116,16 @@ def count_silence(compared: ReportComparison, ours: TextRead) -> dict[str, Any]:
     return {**told, "errors": {**told["errors"], "no text": {"": 1}}}
 
 
-def _errors(compared: ReportComparison) -> Iterator[tuple[Kind, str]]:
-    """Kind and observation of every error but the unread."""
+def _errors(
+    compared: ReportComparison, ours: frozenset[str], theirs: frozenset[str]
+) -> Iterator[tuple[Kind, str]]:
+    """Kind and observation of every error but the unread; with the lungs that each text calls clear."""
     for match in compared.matches:
         yield from _match_errors(match)
-    for kind, alone in (("omission", compared.omissions), ("addition", compared.additions)):
-        for finding in alone:
-            yield kind, finding.statement.observation  # type: ignore[misc]
+    for finding in compared.omissions:
+        yield "presence" if _is_denied(finding, theirs) else "omission", finding.statement.observation
+    for finding in compared.additions:
+        yield "presence" if _is_denied(finding, ours) else "addition", finding.statement.observation
     for finding in (*compared.minor_omissions, *compared.minor_additions):
         if finding.statement.presence == "absent":
             yield "denial", finding.statement.observation
@@ -143,6 +151,13 @@ def _match_errors(match: FindingMatch) -> Iterator[tuple[Kind, str]]:
     for kind in KINDS:
         if kind in kinds:
             yield kind, a.observation
+
+
+def _is_denied(finding: ReportFinding, clear: frozenset[str]) -> bool:
+    """Whether "the lungs are clear" denies a finding: an opacity, a nodule, on a side that is clear."""
+    told = finding.statement
+    sides = {told.side} if told.side in ("right", "left") else {"right", "left"}
+    return told.category in _OF_LUNG_TISSUE and sides <= clear
 
 
 def _presence_error(ours: ReportFinding, theirs: ReportFinding) -> Kind | None:
