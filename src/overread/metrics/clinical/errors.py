@@ -76,7 +76,8 @@ _OF_CONFLICT: dict[str, Kind] = {
 def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -> dict[str, Any]:
     """The errors of one pair as plain numbers: kind → observation → how many.
 
-    `matched` counts, by observation, the findings that both say are there. `unread_…` counts the
+    `matched` counts, by observation, the findings that both say are there, on the same side where
+    both tell one: what is on the wrong side is no better than what is left out. `unread_…` counts the
     sentences that were not read, `sentences_…` all of them.
 
     >>> from overread.language.compare import compare_statements
@@ -97,7 +98,7 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
         errors["unread"] = {"": apart}
     matched: dict[str, int] = {}
     for match in compared.matches:
-        if match.both_present:
+        if match.both_present and all(conflict.name != "side" for conflict in match.conflicts):
             name = match.reference.statement.observation
             matched[name] = matched.get(name, 0) + 1
     return {
