@@ -1,9 +1,9 @@
 """Which sentences of a text were not read: they state something that the vocabulary has no word for.
 
 A sentence is read where it holds a statement. One that holds none may still be ordinary: it calls a
-place normal, denies something, names the examination or the person. Only what is left was not read.
-The words are in `vocabulary/ordinary.toml`. A sentence of which only a half was understood counts as
-read, so the number is a lower bound.
+place normal or unchanged and has no unknown word, denies something, speaks of the examination or the
+person. Only what is left was not read. The words are in `vocabulary/ordinary.toml`. A sentence of
+which only a half was understood counts as read, so the number is a lower bound.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ _EXCEPTION = re.compile(
     r"|bases?|apex|apices)\b",
     re.IGNORECASE,
 )
+# "No frobnitz": what is denied has no name here, which does no harm. "No change of the frobnitz" says
+# that there is one.
+_DENIAL = re.compile(r"(?:there (?:is|are|was|were) )?(?:no|negative for|without)\b(?!.{0,40}\bchange)")
 _EMPTY = frozenset(
     "a an and are as at be been by for from has have in is it its of on or the this to was were with".split()
 )
@@ -41,20 +44,22 @@ class OrdinaryWords(Record):
 
     normal: frozenset[str]
     """A place is as it should be."""
-    denial: frozenset[str]
-    """Something is denied."""
     unchanged: frozenset[str]
-    """Something is as before: ordinary only of a `structure` or of `everything`."""
+    """Something is as before."""
+    denied: frozenset[str]
+    """Something is denied."""
+    examination: frozenset[str]
+    """What was done."""
+    harmless: frozenset[str]
+    """Whatever else such a sentence may hold; any other word may say anything."""
+    deniable: frozenset[str]
+    """Harmless too, where something is denied."""
+    person: frozenset[str]
+    """Who was examined, where the sentence names no structure and none of `shows`."""
+    advice: frozenset[str]
+    """What is to be done, under the same condition."""
     structure: frozenset[str]
     """What everybody has."""
-    everything: frozenset[str]
-    """The whole of what was examined."""
-    examination: frozenset[str]
-    """What was done, where the sentence names no structure and none of `shows`."""
-    person: frozenset[str]
-    """Who was examined, under the same condition."""
-    advice: frozenset[str]
-    """What is to be done."""
     shows: frozenset[str]
     """The sentence goes on to what is seen."""
     section: frozenset[str]
@@ -87,14 +92,17 @@ def read_statements(text: str) -> TextRead:
     unread: list[frozenset[str]] = []
     clear: set[str] = set()
     sentences = split_sentences(text)
+    says_clear = "clear" in text.lower()
     for sentence in sentences:
         stated = sentence_statements(text, sentence, known)
-        clear |= _clear_sides(text, sentence)
+        if says_clear:
+            clear |= _clear_sides(text, sentence)
         if stated:
             found += stated
             continue
-        words = frozenset(_WORD.findall(sentence.extract(text).lower()))
-        if not is_ordinary(words, sentence):
+        said = sentence.extract(text).lower()
+        words = frozenset(_WORD.findall(said))
+        if not is_ordinary(words, said, sentence.section):
             unread.append(words - _EMPTY or words)
     return TextRead(found, len(sentences), unread, frozenset(clear))
 
@@ -108,17 +116,28 @@ def _clear_sides(text: str, sentence: Sentence) -> set[str]:
     return {side} if side in ("right", "left") else {"right", "left"}
 
 
-def is_ordinary(words: frozenset[str], sentence: Sentence) -> bool:
-    """Whether a sentence without a statement hides none either."""
+def is_ordinary(words: frozenset[str], said: str, section: str = "") -> bool:
+    """Whether a sentence without a statement hides none either; `words` are those of what is `said`."""
     known = ordinary_words()
-    if sentence.section in known.section or not words:
+    signs, plain, denying = _word_sets()
+    if section in known.section or not words:
         return True
-    if words & known.normal or words & known.denial:
+    if words <= (denying if words & known.denied else plain):
+        return bool(words & signs)
+    if _DENIAL.match(said) and not _EXCEPTION.search(said):
         return True
-    if words & known.unchanged and words & (known.structure | known.everything):
-        return True
-    about = known.examination | known.person | known.advice
-    return bool(words & about) and not words & (known.shows | known.structure)
+    if words & known.shows or words & known.structure:
+        return False
+    return bool(words & known.person or words & known.advice)
+
+
+@cache
+def _word_sets() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Words of which an ordinary sentence has at least one; all that it may have; where it denies."""
+    known = ordinary_words()
+    signs = known.normal | known.unchanged | known.denied | known.examination
+    plain = signs | known.harmless | _EMPTY
+    return signs, plain, plain | known.deniable
 
 
 def unlike(ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]]) -> float:

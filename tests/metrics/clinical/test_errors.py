@@ -321,4 +321,4 @@ def test_counting_takes_linear_time(unit: str) -> None:
         text = unit * (size // len(unit))
         return cpu_seconds(lambda: measure_rules(subject(text, text + "Nodule."), "report"))
 
-    assert work(40_000) < 10 * work(10_000) + 0.05
+    assert work(16_000) < 10 * work(4_000) + 0.05
