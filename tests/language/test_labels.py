@@ -184,7 +184,7 @@ def test_no_term_means_two_things() -> None:
 def test_heads_speak_of_known_places_and_observations() -> None:
     words = vocabulary()
     for head in words.heads:
-        assert set(head.by) <= set(words.regions)
+        assert set(head.by) <= {*words.regions, *words.qualities}
         assert {*head.by.values(), head.otherwise} - {None} <= set(words.observations)
 
 

@@ -22,7 +22,7 @@ READ: list[tuple[str, dict[str, Any]]] = [
     ("Opacity was 1.1 cm, now 0.8 cm.", {"lung opacity": {"size_mm": 8.0}}),
     ("12 mm nodule has decreased from 20 mm.", {"nodule": {"size_mm": 12.0}}),
     ("Nodule decreased from 11 to 8 mm.", {"nodule": {"size_mm": 8.0}}),
-    ("Enteric tube below the diaphragm, tip not visualized.", {"device": {"presence": "present"}}),
+    ("Enteric tube below the diaphragm, tip not visualized.", {"enteric tube": {"presence": "present"}}),
     ("Effusion on the left but not on the right.", {"pleural effusion": {"side": "left"}}),
     ("Pleural effusion on the right, none on the left.", {"pleural effusion": {"side": "right"}}),
     ("Right lung clear, left effusion.", {"pleural effusion": {"side": "left"}}),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from overread.language.statements import Statement, find_statements
+from overread.language.vocabulary import vocabulary
 
 FILE = tomllib.loads((Path(__file__).parent / "presence_cases.toml").read_text("utf-8"))
 
@@ -32,7 +33,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "lymphadenopathy": ("lymph node",),
     "aortic calcification": ("arterial calcification",),
     "dissection": ("stenosis",),
-    "catheter/device": ("device", "surgical clips"),
+    "catheter/device": tuple(
+        item.name for item in vocabulary().observations.values() if "device" in (item.name, item.kind_of)
+    ),
     "scoliosis": ("spinal curvature",),
     "osteophyte": ("degenerative change",),
     "nodule": ("nodule", "micronodules", "thyroid nodule"),

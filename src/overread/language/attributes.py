@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from overread.language.device_position import add_device_position, is_device
 from overread.language.parsed_sentence import Modifier, ParsedSentence, StatementDraft
-from overread.language.places import PlaceMention, combine_places
+from overread.language.places import SIDES, PlaceMention, combine_places
 from overread.language.sizes import Size
 from overread.language.text import Span
 from overread.language.thing_words import Range, ThingWords
-from overread.language.vocabulary import Observation
+from overread.language.vocabulary import Head, Observation
 
 Placed = TypeVar("Placed", PlaceMention, Modifier)
 
@@ -20,6 +21,8 @@ _SHARED_GAP = 6
 _LONGEST_LIST = 12
 """Things of one list, of which one tells the place of the others."""
 _LUNG = "L"
+_MIDLINE = "midline"
+"""Family of what moves to a side: its side is the direction."""
 _THINGS = ("2d", "2h", "3a")
 """Categories of things that one counts: "small" is their size, and not how much there is."""
 _SIZE_WORDS = frozenset("small large tiny massive sizable limited minor little".split())
@@ -53,6 +56,7 @@ _UNCOUNTED = frozenset(
     " pneumothorax effusion".split()
 )
 """Nouns of which one is not one thing."""
+_MOVED = frozenset("by approximately about another".split())
 _DENIALS = frozenset("no not without non".split())
 EARLIER = frozenset("previously previous prior formerly earlier".split())
 """Words that make a thing that is not there one that is there no more."""
@@ -65,9 +69,11 @@ def fill_attributes(
     own = reading.thing_words[n]
     told.fields["finding"] = reading.span(*own.inside)
     _add_place(reading, n, item, own, told)
-    _add_size(reading, own, told)
-    _add_modifiers(reading, item, own, told)
+    _add_size(reading, own, told, moved=is_device(item))
+    _add_modifiers(reading, n, item, told)
     _add_count(reading, own, told, there=there)
+    if is_device(item):
+        add_device_position(reading, n, item, told)
 
 
 def _add_place(
@@ -80,6 +86,8 @@ def _add_place(
         mine = _shared_place(reading, n, own)
     if not mine:
         return
+    if item.family == _MIDLINE:
+        mine = _direction(reading, mine)
     codes = combine_places(mine)
     spot = reading.span(mine[0].first, mine[0].last)
     if codes.side is not None:
@@ -92,6 +100,17 @@ def _add_place(
             place = next((p for p in mine if getattr(p, name)), None)
             where = spot if place is None else reading.span(place.first, place.last)
             told.add(name, getattr(codes, name), where)
+
+
+def _direction(reading: ParsedSentence, places: list[PlaceMention]) -> list[PlaceMention]:
+    """Where something goes: "from right to left", "by a left effusion to the right"."""
+    for place in reversed(places):
+        for n in range(place.last - 1, place.first - 1, -1):
+            side = SIDES.get(reading.words[n].word)
+            ahead = reading.words[max(0, n - 2) : n]
+            if side is not None and any(word.word in ("to", "toward") for word in ahead):
+                return [PlaceMention(n, n + 1, side)]
+    return places
 
 
 def _shared_place(reading: ParsedSentence, n: int, own: ThingWords) -> list[PlaceMention]:
@@ -139,8 +158,11 @@ def _starting_in(items: Sequence[Placed], where: Range) -> Iterator[Placed]:
         at += 1
 
 
-def _add_size(reading: ParsedSentence, own: ThingWords, told: StatementDraft) -> None:
-    """Its size: the largest that is said among its words; an earlier one only for want of a new."""
+def _add_size(reading: ParsedSentence, own: ThingWords, told: StatementDraft, *, moved: bool) -> None:
+    """Its size: the largest that is said among its words; an earlier one only for want of a new.
+
+    Of what can be `moved`, "by 2 cm" is how far.
+    """
     found: list[tuple[int, Size]] = []
     for where in (own.before, own.inside, own.after):
         at = bisect_left(reading.sizes, where[0], key=lambda pair: pair[0])
@@ -148,6 +170,8 @@ def _add_size(reading: ParsedSentence, own: ThingWords, told: StatementDraft) ->
             found.append(reading.sizes[at])
             at += 1
     found = [(at, size) for at, size in found if not size.is_distance and own.is_own(at)]
+    if moved:
+        found = [(at, size) for at, size in found if at == 0 or reading.words[at - 1].word not in _MOVED]
     new = [(at, size) for at, size in found if not _is_earlier(reading, at)]
     if not found:
         return
@@ -171,8 +195,10 @@ def _is_earlier(reading: ParsedSentence, at: int) -> bool:
     return any(word in EARLIER for word in behind[:stop])
 
 
-def _add_modifiers(reading: ParsedSentence, item: Observation, own: ThingWords, told: StatementDraft) -> None:
+def _add_modifiers(reading: ParsedSentence, n: int, item: Observation, told: StatementDraft) -> None:
     """Severity, distribution, traits and change."""
+    own, thing = reading.thing_words[n], reading.things[n]
+    by_head = isinstance(thing.value, Head)
     found: dict[str, list[str]] = {"spread": [], "traits": [], "landmarks": []}
     for where in (own.before, own.inside, own.after):
         for match in _starting_in(reading.modifiers, where):
@@ -190,6 +216,8 @@ def _add_modifiers(reading: ParsedSentence, item: Observation, own: ThingWords, 
                         found[name].append(value)
                         told.evidence.setdefault(name, span)
                 elif name == "severity":
+                    if by_head and thing.first <= match.first < thing.last:
+                        continue  # "prominent" is what the hilum is, and not how much
                     _add_severity(reading, item, own, match, value, told)
                 elif name == "comparison":
                     told.add(name, value, span)

@@ -19,8 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from overread.core import Record
+from overread.language.device_position import positions_fit, tips_fit
 from overread.language.findings import (
     ReportFinding,
+    are_close,
     is_there,
     join_sides,
     merge_statements,
@@ -42,7 +44,8 @@ class Conflict(Record):
     """One thing that two reports tell differently of the same finding."""
 
     name: str
-    """Observation, presence, side, lobes, segments, zones, size, extent, severity, count or comparison."""
+    """Observation, presence, side, lobes, segments, zones, size, extent, severity, count, position, tip,
+    distance or comparison."""
     reference: str
     """What the reference tells."""
     other: str
@@ -194,9 +197,13 @@ def _kinships(ours: set[str], theirs: set[str]) -> dict[tuple[str, str], int]:
             a, b = known[one], known[two]
             if one == two:
                 found[one, two] = _SAME
-            elif set(a.ctrate) & set(b.ctrate):
+            elif are_close(a, b):
                 found[one, two] = _CLOSE
-            elif a.category == b.category and not names[a.category].name.startswith("other"):
+            elif (
+                a.kind_of is None
+                and a.category == b.category
+                and not names[a.category].name.startswith("other")
+            ):
                 found[one, two] = _KIN
     return found
 
@@ -287,7 +294,7 @@ def _conflicts(ours: ReportFinding, theirs: ReportFinding) -> tuple[Conflict, ..
             )
         )
 
-    close = set(known[a.observation].ctrate) & set(known[b.observation].ctrate)
+    close = are_close(known[a.observation], known[b.observation])
     if a.observation != b.observation and not close:
         differ("observation", a.observation, b.observation)
     if a.presence != b.presence:
@@ -312,6 +319,12 @@ def _conflicts(ours: ReportFinding, theirs: ReportFinding) -> tuple[Conflict, ..
     two = b.count or ("several" if b.many else None)
     if one and two and one != two and ((a.count and b.count) or 1 in (one, two)):
         differ("count", one, two, "count", "many")
+    if not positions_fit(a.position, b.position):
+        differ("position", a.position, b.position)
+    if not tips_fit(a.tip, b.tip):
+        differ("tip", a.tip, b.tip)
+    elif not same_size(a.above_carina_mm, b.above_carina_mm):
+        differ("distance", a.above_carina_mm, b.above_carina_mm, "above_carina_mm", "tip")
     if a.comparison and b.comparison and a.comparison != b.comparison:
         differ("comparison", a.comparison, b.comparison)
     return tuple(found)

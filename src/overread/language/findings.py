@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from overread.core import Record
+from overread.language.device_position import positions_fit, tips_fit
 from overread.language.statements import THERE, Statement
 from overread.language.text import Span
-from overread.language.vocabulary import Vocabulary, vocabulary
+from overread.language.vocabulary import Observation, Vocabulary, vocabulary
 
 _MAX_CANDIDATES = 64
 """Findings of one kind that a mention is compared with, the latest first: time stays linear."""
@@ -60,6 +61,16 @@ def same_size(a: float | None, b: float | None) -> bool:
     return a is None or b is None or abs(a - b) <= max(1.0, 0.1 * max(a, b)) + 1e-9
 
 
+def are_close(a: Observation, b: Observation) -> bool:
+    """Whether two observations may be names of one thing: a shared CT-RATE label, or one family.
+
+    Two kinds of one thing are not, whatever they share: a chest tube is no feeding tube.
+    """
+    if a.kind_of is not None and a.kind_of == b.kind_of and a.name != b.name:
+        return False
+    return bool(set(a.ctrate) & set(b.ctrate)) or (a.family is not None and a.family == b.family)
+
+
 def merge_statements(found: Iterable[Statement]) -> list[ReportFinding]:
     """Statements merged into findings, in the order of their first mention.
 
@@ -75,7 +86,7 @@ def merge_statements(found: Iterable[Statement]) -> list[ReportFinding]:
         seen = by_kind.setdefault((statement.observation, kind), [])
         at = _find_joinable(statement, groups, seen)
         if at is None and _is_bare(statement):
-            at = _find_narrower(statement, kind, by_kind, known)
+            at = _find_narrower(statement, kind, groups, by_kind, known)
         if at is None:
             seen.append(len(groups))
             groups.append((statement, [statement.span]))
@@ -159,6 +170,8 @@ def _can_be_one(a: Statement, b: Statement) -> bool:
         and places_fit(a.segments, b.segments)
         and places_fit(a.zones, b.zones)
         and same_size(a.size_mm, b.size_mm)
+        and positions_fit(a.position, b.position)
+        and tips_fit(a.tip, b.tip)
     )
 
 
@@ -167,14 +180,24 @@ def _is_bare(statement: Statement) -> bool:
 
 
 def _find_narrower(
-    statement: Statement, kind: str, by_kind: dict[tuple[str, str], list[int]], known: Vocabulary
+    statement: Statement,
+    kind: str,
+    groups: list[tuple[Statement, list[Span]]],
+    by_kind: dict[tuple[str, str], list[int]],
+    known: Vocabulary,
 ) -> int | None:
-    """A finding whose name says the same and more, under the same CT-RATE label."""
+    """A finding whose name says the same and more: of the same CT-RATE label, or a kind of it."""
     labels = set(known.observations[statement.observation].ctrate)
     words = set(statement.observation.split())
     for (name, other), seen in by_kind.items():
-        narrower = other == kind and seen and words < set(name.split())
-        if narrower and labels & set(known.observations[name].ctrate):
+        if other != kind or not seen:
+            continue
+        item = known.observations[name]
+        if item.kind_of == statement.observation:
+            at = _find_joinable(statement, groups, seen)
+            if at is not None:
+                return at
+        elif words < set(name.split()) and labels & set(item.ctrate):
             return seen[0]
     return None
 
@@ -183,14 +206,23 @@ def _merge(a: Statement, b: Statement) -> Statement:
     """The first mention, with what only the second tells."""
     news: dict[str, Any] = {}
     evidence = dict(a.evidence)
-    for name in ("side", "size_mm", "extent", "severity", "count", "comparison"):
+    for name in (
+        "side",
+        "size_mm",
+        "extent",
+        "severity",
+        "count",
+        "comparison",
+        "position",
+        "above_carina_mm",
+    ):
         if getattr(a, name) is None and getattr(b, name) is not None:
             news[name] = getattr(b, name)
             if name in b.evidence:
                 evidence[name] = b.evidence[name]
     if "size_mm" in news:
         news["axes_mm"] = b.axes_mm
-    for name in ("lobes", "segments", "zones", "places", "spread", "traits"):
+    for name in ("lobes", "segments", "zones", "places", "spread", "traits", "tip"):
         mine, more = getattr(a, name), getattr(b, name)
         if not set(more) <= set(mine):
             news[name] = tuple(dict.fromkeys((*mine, *more)))

@@ -56,6 +56,15 @@ class ParsedSentence:
         return [place for place in found if not self._preceded_by(place.first, _TOUCHING, 4)]
 
     @cached_property
+    def qualities(self) -> list[PhraseMatch[str]]:
+        """Common adjectives that some nouns have their meaning from."""
+        return self.vocabulary.quality_phrases.find(self.words)
+
+    def company(self, head: Head) -> list[PhraseMatch[str]]:
+        """What a head has its meaning from: places, or qualities."""
+        return self.qualities if self.vocabulary.qualities.issuperset(head.by) else self.anatomy
+
+    @cached_property
     def places(self) -> list[PlaceMention]:
         """Sides, lobes, segments and zones."""
         starts = {thing.first for thing in self.things}
@@ -70,9 +79,18 @@ class ParsedSentence:
         """Whether a place is named because nothing is there: "the right lung is clear"."""
         if self._preceded_by(place.first, _SPARING, 3):
             return True
+        if place.last in self._normal_starts or place.last + 1 in self._normal_starts:
+            return False  # the place that something normal is told of
         behind = [word.word for word in self.words[place.last : place.last + 2]]
         return bool(behind) and (
             behind[0] in _CLEAR or (behind[0] in ("is", "are", "was") and behind[-1] in _CLEAR)
+        )
+
+    @cached_property
+    def _normal_starts(self) -> frozenset[int]:
+        """Words at which something is called normal."""
+        return frozenset(
+            thing.first for thing in self.things if isinstance(thing.value, Head) and thing.value.normal
         )
 
     def _preceded_by(self, at: int, words: frozenset[str], reach: int) -> bool:

@@ -20,6 +20,15 @@ _PAST_SECTIONS = frozenset(
      "clinical indication", "comparison", "comparisons")
 )  # fmt: skip
 _JOINTS = frozenset(("and", "or", "nor", ","))
+_NODES = ("3a", "5b")
+"""Categories of lymph nodes."""
+_NODE_GAP = 8
+_ADJECTIVES = 2
+"""Words between an adjective and its noun, at most."""
+_LINKS = frozenset(
+    "and or no not without with but is are was were in of at on there may has have the a an".split()
+)
+_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";"))
 THERE = ("present", "uncertain")
 """Presences that count as there, where yes and no are all there is, as in the label sets."""
 
@@ -75,6 +84,12 @@ class Statement(Record):
     """What else is said of it."""
     comparison: str | None = None
     """New, stable, increased, decreased or resolved."""
+    position: str | None = None
+    """Of a device: satisfactory, malpositioned, too high, too low or coiled."""
+    tip: tuple[str, ...] = ()
+    """Of a device: where its tip lies, or its tips: svc, stomach, right main bronchus."""
+    above_carina_mm: float | None = None
+    """Of a device: how far its tip is said to lie above the carina; below it is negative."""
     evidence: dict[str, Span] = Field(default_factory=dict)
     """Field → the characters that it was read from."""
 
@@ -101,7 +116,9 @@ def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None 
         return []
     reading = ParsedSentence(text, sentence, known, row, things)
     # A head that no place of its clause gives a meaning is an ordinary word.
-    reading.things = things = [thing for thing in things if _means_something(reading, thing)]
+    reading.things = things = [
+        thing for n, thing in enumerate(things) if _means_something(reading, things, n)
+    ]
     found: list[Statement] = []
     for n, thing in enumerate(things):
         clause = reading.clause(thing.first)
@@ -110,12 +127,61 @@ def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None 
     return found
 
 
-def _means_something(reading: ParsedSentence, thing: PhraseMatch[Observation | Head]) -> bool:
-    head = thing.value
-    if isinstance(head, Observation) or head.otherwise is not None:
+def _means_something(
+    reading: ParsedSentence, things: Sequence[PhraseMatch[Observation | Head]], n: int
+) -> bool:
+    thing, head = things[n], things[n].value
+    if isinstance(head, Observation):
         return True
-    first, last = reading.clause(thing.first)
-    return any(p.value in head.by for p in reading.anatomy if first <= p.first and p.last <= last)
+    if head.of_nodes and _is_said_of_nodes(reading, things, n):
+        return False
+    if head.normal and head.near and _is_said_of_next(reading, things, n):
+        return False
+    if head.otherwise is not None:
+        return True
+    if not head.by:
+        return False
+    clause = reading.clause(thing.first)
+    first, last = _own_window(things, n, clause) if head.near else clause
+    return any(p.value in head.by for p in reading.company(head) if first <= p.first and p.last <= last)
+
+
+def _is_said_of_next(
+    reading: ParsedSentence, things: Sequence[PhraseMatch[Observation | Head]], n: int
+) -> bool:
+    """Whether it is an adjective of the thing behind it: "well-defined rounded opacities"."""
+    if n + 1 >= len(things):
+        return False
+    gap = reading.words[things[n].last : things[n + 1].first]
+    return len(gap) <= _ADJECTIVES and all(word.word.isalpha() and word.word not in _LINKS for word in gap)
+
+
+def _is_said_of_nodes(
+    reading: ParsedSentence, things: Sequence[PhraseMatch[Observation | Head]], n: int
+) -> bool:
+    """Whether "enlarged" is said of lymph nodes: "enlarged hilar lymph nodes", "nodes are enlarged"."""
+    for other, first, last in (
+        (n + 1, things[n].last, things[n + 1].first if n + 1 < len(things) else 0),
+        (n - 1, things[n - 1].last, things[n].first),
+    ):
+        if not 0 <= other < len(things) or last - first > _NODE_GAP:
+            continue
+        what = things[other].value
+        named = reading.vocabulary.observations.get(
+            (what.otherwise if isinstance(what, Head) else what.name) or ""
+        )
+        if named is not None and named.category in _NODES:
+            return not _NODE_BREAKS.intersection(w.word for w in reading.words[first:last])
+    return False
+
+
+def _own_window(
+    things: Sequence[PhraseMatch[Observation | Head]], n: int, clause: tuple[int, int]
+) -> tuple[int, int]:
+    """Words of a clause from the thing before to the thing behind."""
+    first = max(clause[0], things[n - 1].last) if n else clause[0]
+    last = min(clause[1], things[n + 1].first) if n + 1 < len(things) else clause[1]
+    return first, last
 
 
 def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[tuple[str, tuple[str, ...]]]:
@@ -126,13 +192,14 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     head = thing.value
     before, after = _windows(reading, n, clause)
     found: dict[str, list[str]] = {}
+    company = reading.company(head)
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
-    near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
+    near = [p for p in company if before[0] <= p.first and p.last <= before[1]]
     adjacent = _adjacent_places(reading, near, thing.first)
-    behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= after[1]]
-    wide = [p for p in reading.anatomy if clause[0] <= p.first and p.last <= clause[1]]
-    inside = [p for p in reading.anatomy if thing.first <= p.first and p.last <= thing.last]
-    for places in (inside, adjacent, behind, near, wide):
+    behind = [p for p in company if after[0] <= p.first and p.last <= after[1]]
+    wide = [p for p in company if clause[0] <= p.first and p.last <= clause[1]]
+    inside = [p for p in company if thing.first <= p.first and p.last <= thing.last]
+    for places in (inside, adjacent, behind, near, () if head.near else wide):
         for place in places:
             if place.value in head.by:
                 found.setdefault(head.by[place.value], []).append(place.value)
@@ -140,7 +207,8 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
             break
     if not found and head.otherwise is not None:
         return [(head.otherwise, ())]
-    return [(name, tuple(dict.fromkeys(groups))) for name, groups in found.items()]
+    real = reading.vocabulary.regions  # a quality is no place
+    return [(name, tuple(dict.fromkeys(g for g in groups if g in real))) for name, groups in found.items()]
 
 
 def _coordinated_meanings(

@@ -34,6 +34,10 @@ class Observation(Record):
     """CT-RATE labels that its presence gives."""
     chexpert: tuple[str, ...] = ()
     """CheXpert observations that its presence gives."""
+    kind_of: str | None = None
+    """The observation that it is a kind of: two kinds of one ("device") are two things."""
+    family: str | None = None
+    """What it has in common with others that reports name in its stead."""
     terms: tuple[str, ...] = ()
     """Phrases that say it on their own."""
 
@@ -49,6 +53,10 @@ class Head(Record):
     """Observation where no place is named."""
     normal: bool = False
     """Whether the words say that nothing is wrong: the observation is then absent."""
+    near: bool = False
+    """Whether the place must stand on its own side of the things beside it."""
+    of_nodes: bool = False
+    """Whether the words say nothing of a place where they are said of lymph nodes in it."""
 
 
 class Anatomy(Record):
@@ -71,6 +79,41 @@ class Cues(Record):
     """Stand behind it."""
     terms: tuple[str, ...] = ()
     """Stand anywhere."""
+
+
+class CarinaDistance(Record):
+    """Millimetres above the carina at which a tube lies well."""
+
+    too_low: float
+    """Under so much it is too low."""
+    lowest: float
+    """From here on it is satisfactory."""
+    highest: float
+    """Above this it is too high."""
+
+    def judge(self, mm: float) -> str | None:
+        """The position at a distance; None between too low and satisfactory."""
+        if mm > self.highest:
+            return "too high"
+        if mm >= self.lowest:
+            return "satisfactory"
+        return "too low" if mm < self.too_low else None
+
+
+class DeviceTips(Record):
+    """What the place of a tip says of one kind of device."""
+
+    kind: str
+    """Name of the observation."""
+    tips: dict[str, str] = Field(default_factory=dict)
+    """Place of the tip → position."""
+    above_carina_mm: CarinaDistance | None = None
+    """What its distance to the carina says."""
+
+
+class _DeviceTips(Record):
+    items: tuple[DeviceTips, ...] = Field(alias="device")
+    """The kinds."""
 
 
 class _Observations(Record):
@@ -122,6 +165,10 @@ class _Modifiers(Record):
     """Size in words → words."""
     landmark: dict[str, tuple[str, ...]]
     """Region of the radiograph, without its side → words."""
+    position: dict[str, tuple[str, ...]]
+    """How a device lies → words."""
+    tip: dict[str, tuple[str, ...]]
+    """Where the tip of a device lies → words."""
 
 
 class Vocabulary:
@@ -136,8 +183,11 @@ class Vocabulary:
                 self._add(item)
         self.heads = _load_words(_Heads, "heads.toml").items
         self.places = _load_words(_Places, "anatomy.toml").items
+        qualities = _load_words(_Places, "qualities.toml").items
+        self.qualities = frozenset(item.group for item in qualities)
         self.cues = _load_words(_Cues, "cues.toml")
         self.modifiers = _load_words(_Modifiers, "modifiers.toml")
+        self.device_tips = {item.kind: item for item in _load_words(_DeviceTips, "device_tips.toml").items}
         self.regions = {place.group: place.region for place in self.places}
         # One tree for both: the longest match decides whether "calcific plaque" is a head or not.
         self.thing_phrases: PhraseTree[Observation | Head] = PhraseTree()
@@ -150,6 +200,7 @@ class Vocabulary:
         self.anatomy_phrases = PhraseTree(
             (term, place.group) for place in self.places for term in place.terms
         )
+        self.quality_phrases = PhraseTree((term, item.group) for item in qualities for term in item.terms)
         self.cue_phrases = PhraseTree(self._cue_items())
         self.end_phrases = PhraseTree((term, "ends") for term in self.cues.ends.terms)
         self.modifier_phrases = PhraseTree(self._modifier_items())

@@ -64,6 +64,8 @@ _OF_CONFLICT: dict[str, Kind] = {
     "segments": "place",
     "zones": "place",
     "position": "device position",
+    "tip": "device position",
+    "distance": "size",
     "severity": "severity",
     "extent": "severity",
     "size": "size",
