@@ -35,7 +35,7 @@ UNREAD = [
     "No change of the frobnitz.",
     "The chest radiograph shows a frobnitz.",
     "Stable disease of the left lung.",
-    "The trachea is not midline.",
+    "The frobnitz is not midline.",
     "The frobnitz is normal except for a gribble.",
 ]
 

@@ -319,11 +319,12 @@ def _conflicts(ours: ReportFinding, theirs: ReportFinding) -> tuple[Conflict, ..
     two = b.count or ("several" if b.many else None)
     if one and two and one != two and ((a.count and b.count) or 1 in (one, two)):
         differ("count", one, two, "count", "many")
+    placed = positions_fit(a.position, b.position) and tips_fit(a.tip, b.tip)
     if not positions_fit(a.position, b.position):
         differ("position", a.position, b.position)
     if not tips_fit(a.tip, b.tip):
         differ("tip", a.tip, b.tip)
-    elif not same_size(a.above_carina_mm, b.above_carina_mm):
+    if placed and not same_size(a.above_carina_mm, b.above_carina_mm):
         differ("distance", a.above_carina_mm, b.above_carina_mm, "above_carina_mm", "tip")
     if a.comparison and b.comparison and a.comparison != b.comparison:
         differ("comparison", a.comparison, b.comparison)

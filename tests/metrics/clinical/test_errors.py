@@ -34,6 +34,11 @@ def errors(reference: str, written: str) -> dict[str, dict[str, float]]:
     return told
 
 
+def weighed(reference: str, written: str) -> dict[str, dict[str, float]]:
+    """The errors without what weighs nothing: "lungs are clear" also denies any abnormality of a lung."""
+    return {kind: told for kind, told in errors(reference, written).items() if kind != "denial"}
+
+
 def score(reference: str, written: str | None) -> float:
     return value(METRICS["clinical_score"], [(reference, written)])
 
@@ -60,15 +65,22 @@ EACH_KIND = [
     ("number", "Two nodules in the right lung.", "Three nodules in the right lung.", "nodule"),
     ("change", "New left effusion.", "Unchanged left effusion.", "pleural effusion"),
     ("certainty", "Possible pneumonia.", "Pneumonia.", "pneumonia"),
-    ("denial", "Emphysema. No effusion.", "Emphysema.", "pleural effusion"),
+    ("device position", "ETT in good position.", "The ETT is malpositioned.", "endotracheal tube"),
+    ("size", "ETT tip 3 cm above the carina.", "ETT tip 4.5 cm above the carina.", "endotracheal tube"),
 ]
 
 
 @pytest.mark.parametrize(("kind", "reference", "written", "about"), EACH_KIND)
 def test_each_kind_of_error(kind: str, reference: str, written: str, about: str) -> None:
     """One difference is one error, of its own kind, and lowers the score."""
-    assert errors(reference, written) == {kind: {about: 1}}
+    assert weighed(reference, written) == {kind: {about: 1}}
     assert score(reference, written) < score(reference, reference) == 1.0
+
+
+def test_a_denial_that_only_one_has_is_counted_and_weighs_nothing() -> None:
+    """What the other does not mention it does not contradict."""
+    assert errors("Emphysema. No effusion.", "Emphysema.") == {"denial": {"pleural effusion": 1}}
+    assert score("Emphysema. No effusion.", "Emphysema.") == 1.0
 
 
 def test_a_wrong_lobe_on_the_wrong_side_is_two_errors() -> None:
@@ -87,11 +99,11 @@ def test_both_sides_may_be_told_one_by_one() -> None:
 def test_clear_lungs_deny_only_what_they_can() -> None:
     """Not an effusion, not the other lung, and nothing where there is an exception."""
     opacity = "Opacity in the left lower lobe."
-    assert errors("Left pleural effusion.", "The lungs are clear.") == {"omission": {"pleural effusion": 1}}
+    assert weighed("Left pleural effusion.", "The lungs are clear.") == {"omission": {"pleural effusion": 1}}
     for less in ("The right lung is clear.", "The lungs are otherwise clear."):
-        assert errors(opacity, less) == {"omission": {"lung opacity": 1}}
-    assert errors(opacity, "Left lung is clear.") == {"presence": {"lung opacity": 1}}
-    assert errors("Both lungs are clear.", opacity) == {"presence": {"lung opacity": 1}}
+        assert weighed(opacity, less) == {"omission": {"lung opacity": 1}}
+    assert weighed(opacity, "Left lung is clear.") == {"presence": {"lung opacity": 1}}
+    assert weighed("Both lungs are clear.", opacity) == {"presence": {"lung opacity": 1}}
 
 
 def test_the_order_that_a_radiologist_would_give() -> None:
@@ -211,7 +223,7 @@ def test_silence_is_worse_than_a_wrong_report(reference: str) -> None:
     """Also of a normal report, which leaves nothing out."""
     for nothing in (None, "", " \n"):
         assert score(reference, nothing) == 0.0
-        assert value(METRICS["clinical_errors"], [(reference, nothing)]) >= 4.0 * 0.75
+        assert value(METRICS["clinical_errors"], [(reference, nothing)]) >= 3.0
     assert score(reference, "Right pneumothorax. Large left effusion.") > 0.0
 
 
@@ -230,7 +242,7 @@ def test_what_was_not_read_costs_and_is_told() -> None:
 
 
 def test_what_is_not_read_weighs_less_than_a_finding() -> None:
-    """It may be another wording of something else: half of a minor omission."""
+    """It may be another wording of something else: a quarter of a minor omission."""
     whole = value(METRICS["clinical_errors"], [("Emphysema. The frobnitz is elevated.", "Emphysema.")])
     assert whole == OUR_WEIGHTS.kinds["unread"] * OUR_WEIGHTS.levels["minor"]
     assert whole < OUR_WEIGHTS.kinds["omission"] * OUR_WEIGHTS.levels["minor"]
