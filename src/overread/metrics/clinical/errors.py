@@ -9,10 +9,11 @@ that was not understood does not pass for a faithful one. What an error weighs i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from overread.language.compare import FindingMatch, ReportComparison
 from overread.language.findings import ReportFinding
+from overread.language.statements import Statement
 from overread.language.unread import TextRead, unlike
 
 Kind: TypeAlias = Literal[
@@ -58,6 +59,14 @@ _OF_LUNG_TISSUE = frozenset(("1d", "1e", "2b", "2c", "2d", "2f", "2h"))
 """Categories of the ontology that a clear lung does not have: what is dense or a nodule, a cavity or
 honeycombing. Effusions, pneumothorax, scars and emphysema go with lungs that are called clear."""
 
+_TOLD_OF_THINGS = frozenset(("side", "place", "severity", "size", "number", "change", "certainty"))
+"""Kinds of error about what is told of a thing."""
+_FAMILIES = {
+    **dict.fromkeys(("1d", "1e", "2a", "2b", "2c", "2e"), "white lung"),
+    **dict.fromkeys(("2d", "2h"), "focal lesion"),
+}
+"""Category → what it looks like: "opacity, likely atelectasis or pneumonia" is one appearance."""
+
 _OF_CONFLICT: dict[str, Kind] = {
     "side": "side",
     "lobes": "place",
@@ -82,6 +91,9 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
     both tell one: what is on the wrong side is no better than what is left out. `unread_…` counts the
     sentences that were not read, `sentences_…` all of them.
 
+    `echoes` are errors that repeat another one of the same sentence: "right opacity, likely pneumonia"
+    put on the left is one mistake, and so is that sentence left out.
+
     >>> from overread.language.compare import compare_statements
     >>> from overread.language.unread import read_statements
     >>> one = read_statements("Large right effusion. Nodule. No edema.")
@@ -92,9 +104,14 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
      'presence': {'pulmonary edema': 1}, 'omission': {'nodule': 1}}
     """
     errors: dict[str, dict[str, float]] = {}
-    for kind, about in _errors(compared, ours.clear, theirs.clear):
-        of_kind = errors.setdefault(kind, {})
-        of_kind[about] = of_kind.get(about, 0) + 1
+    echoes: dict[str, dict[str, float]] = {}
+    heard = _matched_sentences(compared)
+    for error in _errors(compared, ours.clear, theirs.clear):
+        keys = _echo_keys(error)
+        table = errors if heard.isdisjoint(keys) else echoes
+        heard.update(keys)
+        of_kind = table.setdefault(error.kind, {})
+        of_kind[error.about] = of_kind.get(error.about, 0) + 1
     apart = unlike(ours.unread, theirs.unread) + unlike(theirs.unread, ours.unread)
     if apart:
         errors["unread"] = {"": apart}
@@ -105,6 +122,7 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
             matched[name] = matched.get(name, 0) + 1
     return {
         "errors": errors,
+        "echoes": echoes,
         "matched": matched,
         "unread_reference": len(ours.unread),
         "unread_other": len(theirs.unread),
@@ -119,19 +137,62 @@ def count_silence(compared: ReportComparison, ours: TextRead) -> dict[str, Any]:
     return {**told, "errors": {**told["errors"], "no text": {"": 1}}}
 
 
-def _errors(
-    compared: ReportComparison, ours: frozenset[str], theirs: frozenset[str]
-) -> Iterator[tuple[Kind, str]]:
-    """Kind and observation of every error but the unread; with the lungs that each text calls clear."""
+class _Error(NamedTuple):
+    """One error, and the statements that it was found between."""
+
+    kind: Kind
+    about: str
+    ours: Statement | None = None
+    theirs: Statement | None = None
+
+
+def _errors(compared: ReportComparison, ours: frozenset[str], theirs: frozenset[str]) -> Iterator[_Error]:
+    """Every error but the unread; with the lungs that each text calls clear."""
     for match in compared.matches:
-        yield from _match_errors(match)
+        a, b = match.reference.statement, match.other.statement
+        for kind, about in _match_errors(match):
+            yield _Error(kind, about, a, b)
     for finding in compared.omissions:
-        yield "presence" if _is_denied(finding, theirs) else "omission", finding.statement.observation
+        told = finding.statement
+        yield _Error("presence" if _is_denied(finding, theirs) else "omission", told.observation, told)
     for finding in compared.additions:
-        yield "presence" if _is_denied(finding, ours) else "addition", finding.statement.observation
+        told = finding.statement
+        yield _Error("presence" if _is_denied(finding, ours) else "addition", told.observation, None, told)
     for finding in (*compared.minor_omissions, *compared.minor_additions):
         if finding.statement.presence == "absent":
-            yield "denial", finding.statement.observation
+            yield _Error("denial", finding.statement.observation)
+
+
+_EchoKey: TypeAlias = tuple[str, str, int, str]
+
+
+def _echo_keys(error: _Error) -> set[_EchoKey]:
+    """What another error must share to be an echo of this one: kind, text, sentence, and family.
+
+    What is told of a thing (its side, its size) is told once a sentence, whatever it is told of. Things
+    themselves are one only in a family: what makes the lung white and what it may be.
+    """
+    keys = set()
+    for who, told in (("ours", error.ours), ("theirs", error.theirs)):
+        if told is None:
+            continue
+        family = "" if error.kind in _TOLD_OF_THINGS else _FAMILIES.get(told.category)
+        if family is not None:
+            keys.add((error.kind, who, told.sentence.start, family))
+    return keys
+
+
+def _matched_sentences(compared: ReportComparison) -> set[_EchoKey]:
+    """Where something of a family was found in both: what else of it stands there is an echo."""
+    heard: set[_EchoKey] = set()
+    for match in compared.matches:
+        if match.both_present:
+            sides = (("omission", "ours", match.reference), ("addition", "theirs", match.other))
+            for kind, who, finding in sides:
+                family = _FAMILIES.get(finding.statement.category)
+                if family is not None:
+                    heard.add((kind, who, finding.statement.sentence.start, family))
+    return heard
 
 
 def _match_errors(match: FindingMatch) -> Iterator[tuple[Kind, str]]:

@@ -35,7 +35,7 @@ class WeightsFile(Record):
     """What a finding weighs."""
     kinds: dict[Kind, Weight] = Field(default_factory=dict)
     """What an error weighs by its kind."""
-    score: dict[Literal["prior"], Weight] = Field(default_factory=dict)
+    score: dict[Literal["prior", "echo"], Weight] = Field(default_factory=dict)
     """How the score is made of the errors."""
     observations: dict[Level, tuple[str, ...]] = Field(default_factory=dict)
     """Level → observations of the vocabulary."""
@@ -48,13 +48,15 @@ class Significance:
     levels: Mapping[str, float]
     kinds: Mapping[str, float]
     prior: float
+    echo: float
+    """What is left of an error that repeats another one of its sentence."""
     level_of: Mapping[str, Level]
     """Observation → its level; one that is not here is significant."""
 
     @property
     def digest(self) -> str:
         """A short name of all these numbers: other numbers have another."""
-        told = [self.levels, self.kinds, self.prior, self.level_of]
+        told = [self.levels, self.kinds, self.prior, self.echo, self.level_of]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     def finding_weight(self, observation: str) -> float:
@@ -66,8 +68,11 @@ class Significance:
         """The weighed errors of one pair; NaN for a row of an old card, which does not have them."""
         if "errors" not in row:
             return math.nan
+        return self._weigh(row["errors"]) + self.echo * self._weigh(row.get("echoes", {}))
+
+    def _weigh(self, errors: Mapping[str, Mapping[str, float]]) -> float:
         total = 0.0
-        for kind, about in row["errors"].items():
+        for kind, about in errors.items():
             level = _WITHOUT_FINDING.get(kind)
             for name, amount in about.items():
                 weight = self.levels[level] if level else self.finding_weight(name)
@@ -110,6 +115,7 @@ def load_significance(weights: str = OURS) -> Significance:
         levels={**ours.levels, **theirs.levels},
         kinds={**ours.kinds, **theirs.kinds},
         prior=theirs.score.get("prior", ours.score["prior"]),
+        echo=theirs.score.get("echo", ours.score["echo"]),
         level_of=level_of,
     )
 
