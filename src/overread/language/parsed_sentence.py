@@ -47,6 +47,8 @@ class ParsedSentence:
     vocabulary: Vocabulary
     words: list[Token]
     things: list[PhraseMatch[Observation | Head]]
+    adjectives: dict[int, PhraseMatch[str]] = field(default_factory=dict)
+    """First word of a noun that has its meaning from an adjective → that adjective."""
 
     @cached_property
     def anatomy(self) -> list[PhraseMatch[str]]:

@@ -19,7 +19,7 @@ from overread.ontology import lung_anatomy
 SIDES = {
     "right": "right", "left": "left", "both": "both", "bilateral": "both", "bilaterally": "both",
     "rt": "right", "lt": "left", "bibasilar": "both", "bibasal": "both", "biapical": "both",
-    "rightward": "right", "leftward": "left",
+    "rightward": "right", "leftward": "left", "bihilar": "both",
 }  # fmt: skip
 _LEVELS = {"upper": "upper", "middle": "middle", "mid": "middle", "lower": "lower"}
 _ABBREVIATED = {"rul", "rml", "rll", "lul", "lll"}

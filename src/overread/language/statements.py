@@ -8,6 +8,7 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.language.attributes import EARLIER, fill_attributes
+from overread.language.head_words import meaningful_things
 from overread.language.parsed_sentence import ParsedSentence, StatementDraft
 from overread.language.phrases import PhraseMatch, drop_joiners
 from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
@@ -20,15 +21,11 @@ _PAST_SECTIONS = frozenset(
      "clinical indication", "comparison", "comparisons")
 )  # fmt: skip
 _JOINTS = frozenset(("and", "or", "nor", ","))
-_NODES = ("3a", "5b")
-"""Categories of lymph nodes."""
-_NODE_GAP = 8
-_ADJECTIVES = 2
-"""Words between an adjective and its noun, at most."""
-_LINKS = frozenset(
-    "and or no not without with but is are was were in of at on there may has have the a an".split()
+_LIST_GAP = 4
+_LIST_WORDS = frozenset(
+    ", and or size sized appearing appearance of the in caliber contour shape right left both".split()
 )
-_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";"))
+"""Words that may stand between places that one word is said of."""
 THERE = ("present", "uncertain")
 """Presences that count as there, where yes and no are all there is, as in the label sets."""
 
@@ -116,72 +113,21 @@ def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None 
         return []
     reading = ParsedSentence(text, sentence, known, row, things)
     # A head that no place of its clause gives a meaning is an ordinary word.
-    reading.things = things = [
-        thing for n, thing in enumerate(things) if _means_something(reading, things, n)
-    ]
+    reading.things = things = meaningful_things(reading, things)
     found: list[Statement] = []
     for n, thing in enumerate(things):
         clause = reading.clause(thing.first)
         for name, places in _meanings(reading, n, clause):
             found.append(_statement(reading, n, clause, name, places))
-    return found
+    return _drop_vague(found, known) if len(found) > 1 else found
 
 
-def _means_something(
-    reading: ParsedSentence, things: Sequence[PhraseMatch[Observation | Head]], n: int
-) -> bool:
-    thing, head = things[n], things[n].value
-    if isinstance(head, Observation):
-        return True
-    if head.of_nodes and _is_said_of_nodes(reading, things, n):
-        return False
-    if head.normal and head.near and _is_said_of_next(reading, things, n):
-        return False
-    if head.otherwise is not None:
-        return True
-    if not head.by:
-        return False
-    clause = reading.clause(thing.first)
-    first, last = _own_window(things, n, clause) if head.near else clause
-    return any(p.value in head.by for p in reading.company(head) if first <= p.first and p.last <= last)
-
-
-def _is_said_of_next(
-    reading: ParsedSentence, things: Sequence[PhraseMatch[Observation | Head]], n: int
-) -> bool:
-    """Whether it is an adjective of the thing behind it: "well-defined rounded opacities"."""
-    if n + 1 >= len(things):
-        return False
-    gap = reading.words[things[n].last : things[n + 1].first]
-    return len(gap) <= _ADJECTIVES and all(word.word.isalpha() and word.word not in _LINKS for word in gap)
-
-
-def _is_said_of_nodes(
-    reading: ParsedSentence, things: Sequence[PhraseMatch[Observation | Head]], n: int
-) -> bool:
-    """Whether "enlarged" is said of lymph nodes: "enlarged hilar lymph nodes", "nodes are enlarged"."""
-    for other, first, last in (
-        (n + 1, things[n].last, things[n + 1].first if n + 1 < len(things) else 0),
-        (n - 1, things[n - 1].last, things[n].first),
-    ):
-        if not 0 <= other < len(things) or last - first > _NODE_GAP:
-            continue
-        what = things[other].value
-        named = reading.vocabulary.observations.get(
-            (what.otherwise if isinstance(what, Head) else what.name) or ""
-        )
-        if named is not None and named.category in _NODES:
-            return not _NODE_BREAKS.intersection(w.word for w in reading.words[first:last])
-    return False
-
-
-def _own_window(
-    things: Sequence[PhraseMatch[Observation | Head]], n: int, clause: tuple[int, int]
-) -> tuple[int, int]:
-    """Words of a clause from the thing before to the thing behind."""
-    first = max(clause[0], things[n - 1].last) if n else clause[0]
-    last = min(clause[1], things[n + 1].first) if n + 1 < len(things) else clause[1]
-    return first, last
+def _drop_vague(found: list[Statement], known: Vocabulary) -> list[Statement]:
+    """Without "disease" as such where the sentence says which: "emphysematous lung disease"."""
+    clear = [s for s in found if s.presence in THERE and not known.observations[s.observation].vague]
+    if not clear:
+        return found
+    return [s for s in found if s.presence not in THERE or not known.observations[s.observation].vague]
 
 
 def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[tuple[str, tuple[str, ...]]]:
@@ -190,16 +136,25 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     if isinstance(thing.value, Observation):
         return [(thing.value.name, ()), *_coordinated_meanings(reading, n, clause)]
     head = thing.value
+    adjective = reading.adjectives.get(thing.first)
+    if adjective is not None:
+        return [(head.by[adjective.value], ())]
     before, after = _windows(reading, n, clause)
     found: dict[str, list[str]] = {}
-    company = reading.company(head)
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
-    near = [p for p in company if before[0] <= p.first and p.last <= before[1]]
+    near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
     adjacent = _adjacent_places(reading, near, thing.first)
-    behind = [p for p in company if after[0] <= p.first and p.last <= after[1]]
-    wide = [p for p in company if clause[0] <= p.first and p.last <= clause[1]]
-    inside = [p for p in company if thing.first <= p.first and p.last <= thing.last]
-    for places in (inside, adjacent, behind, near, () if head.near else wide):
+    behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= after[1]]
+    wide = [p for p in reading.anatomy if clause[0] <= p.first and p.last <= clause[1]]
+    inside = [p for p in reading.anatomy if thing.first <= p.first and p.last <= thing.last]
+    beyond = () if head.near else wide
+    rows: tuple[Sequence[PhraseMatch[str]], ...] = (inside, adjacent, behind, near, beyond)
+    if head.attached:
+        rows = (adjacent,)
+    elif head.normal:
+        # It is said of what follows at once ("a normal heart"), else of its subject.
+        rows = (inside, _following_places(reading, behind, thing.last), adjacent, near, behind, beyond)
+    for places in rows:
         for place in places:
             if place.value in head.by:
                 found.setdefault(head.by[place.value], []).append(place.value)
@@ -207,8 +162,7 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
             break
     if not found and head.otherwise is not None:
         return [(head.otherwise, ())]
-    real = reading.vocabulary.regions  # a quality is no place
-    return [(name, tuple(dict.fromkeys(g for g in groups if g in real))) for name, groups in found.items()]
+    return [(name, tuple(dict.fromkeys(groups))) for name, groups in found.items()]
 
 
 def _coordinated_meanings(
@@ -252,6 +206,20 @@ def _adjacent_places(
     return kept
 
 
+def _following_places(
+    reading: ParsedSentence, behind: Sequence[PhraseMatch[str]], last: int
+) -> list[PhraseMatch[str]]:
+    """Places right behind a word, and those listed with them: "normal heart size and mediastinum"."""
+    kept: list[PhraseMatch[str]] = []
+    for place in behind:
+        between = reading.words[last : place.first]
+        if len(between) > _LIST_GAP or any(word.word not in _LIST_WORDS for word in between):
+            break
+        kept.append(place)
+        last = place.last
+    return kept
+
+
 def _windows(
     reading: ParsedSentence, n: int, clause: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -265,6 +233,15 @@ def _windows(
     return (start, thing.first), (thing.last, stop)
 
 
+def _told_at(reading: ParsedSentence, n: int) -> tuple[int, int]:
+    """The words that are denied or not: of "lung volumes are low" it is "low"."""
+    thing = reading.things[n]
+    adjective = reading.adjectives.get(thing.first)
+    if adjective is not None and adjective.first >= thing.last:
+        return adjective.first, adjective.last
+    return thing.first, thing.last
+
+
 def _statement(
     reading: ParsedSentence, n: int, clause: tuple[int, int], name: str, places: tuple[str, ...]
 ) -> Statement:
@@ -272,7 +249,8 @@ def _statement(
     item = reading.vocabulary.observations[name]
     told = StatementDraft()
     normal = isinstance(thing.value, Head) and thing.value.normal
-    judged = decide_presence(reading.cues, clause, thing.first, thing.last)
+    first, last = _told_at(reading, n)
+    judged = decide_presence(reading.cues, clause, first, last)
     if normal:
         outside = [c for c in reading.cues if c.last <= thing.first or c.first >= thing.last]
         judged = decide_presence(outside, clause, thing.first, thing.last)

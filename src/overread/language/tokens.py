@@ -17,7 +17,7 @@ _SPELLING = (
     ("subcentimetre", "subcentimeter"), ("coeliac", "celiac"), ("faec", "fec"), ("colour", "color"),
     ("neighbour", "neighbor"), ("catheteris", "catheteriz"), ("localis", "localiz"),
     ("visualis", "visualiz"), ("characteris", "characteriz"), ("calcificated", "calcified"),
-    ("lamellar", "lamellar"),
+    ("lamellar", "lamellar"), ("azygous", "azygos"),
 )  # fmt: skip
 _IRREGULAR = {
     "bullae": "bulla", "bronchi": "bronchus", "nuclei": "nucleus", "foci": "focus",

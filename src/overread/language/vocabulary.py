@@ -38,6 +38,8 @@ class Observation(Record):
     """The observation that it is a kind of: two kinds of one ("device") are two things."""
     family: str | None = None
     """What it has in common with others that reports name in its stead."""
+    vague: bool = False
+    """Whether it only says that something is wrong, and yields to what is named beside it."""
     terms: tuple[str, ...] = ()
     """Phrases that say it on their own."""
 
@@ -55,6 +57,8 @@ class Head(Record):
     """Whether the words say that nothing is wrong: the observation is then absent."""
     near: bool = False
     """Whether the place must stand on its own side of the things beside it."""
+    attached: bool = False
+    """Whether the place must stand right before the words: "bony findings", "pulmonary disease"."""
     of_nodes: bool = False
     """Whether the words say nothing of a place where they are said of lymph nodes in it."""
 

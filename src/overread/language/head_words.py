@@ -1,0 +1,145 @@
+"""Which head words of a sentence mean something: the others are ordinary words.
+
+A head ("elevated", "thickening") has its meaning from a place. Most heads take one from anywhere in
+their clause; some only from their own side of the things beside them ("displaced rib fracture, normal
+mediastinum" is no shift), some only from right before them ("bony findings"). A few rare nouns have
+theirs from a common adjective instead ("lung volumes are low").
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from overread.language.parsed_sentence import ParsedSentence
+from overread.language.phrases import PhraseMatch
+from overread.language.thing_words import Range
+from overread.language.vocabulary import Head, Observation
+
+Thing = PhraseMatch[Observation | Head]
+
+_NODES = ("3a", "5b")
+"""Categories of lymph nodes."""
+_NODE_GAP = 8
+_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";"))
+_ADJECTIVES = 2
+"""Words between an adjective and its noun, at most."""
+_LINKS = frozenset(
+    "and or no not without with but is are was were in of at on there may has have the a an".split()
+)
+
+
+def meaningful_things(reading: ParsedSentence, things: Sequence[Thing]) -> list[Thing]:
+    """The things of a sentence without the heads that mean nothing in it."""
+    qualities = reading.vocabulary.qualities
+    nouns = {
+        n
+        for n, thing in enumerate(things)
+        if isinstance(thing.value, Head) and thing.value.by and qualities.issuperset(thing.value.by)
+    }
+    kept = things
+    if nouns:
+        kept = _settle_nouns(reading, things, nouns)
+    return [thing for n, thing in enumerate(kept) if _means_something(reading, kept, n)]
+
+
+def _settle_nouns(reading: ParsedSentence, things: Sequence[Thing], nouns: set[int]) -> list[Thing]:
+    """Things without the nouns that no adjective is near, and without the adjectives of the others."""
+    dropped = set()
+    taken = set()
+    edges = [n for n, thing in enumerate(things) if n in nouns or isinstance(thing.value, Observation)]
+    for at, n in enumerate(edges):
+        if n not in nouns:
+            continue
+        first, last = reading.clause(things[n].first)
+        if at:
+            first = max(first, things[edges[at - 1]].last)
+        if at + 1 < len(edges):
+            last = min(last, things[edges[at + 1]].first)
+        first, last = _between_commas(reading, things[n], (first, last))
+        told = _company_in(reading, things[n], (first, last))
+        taken.update(mark.first for mark in told)
+        if told:
+            reading.adjectives[things[n].first] = min(
+                told, key=lambda mark: abs(mark.first - things[n].first)
+            )
+        else:
+            dropped.add(n)
+    return [
+        thing
+        for n, thing in enumerate(things)
+        if n not in dropped
+        and (n in nouns or thing.first not in taken or isinstance(thing.value, Observation))
+    ]
+
+
+def _between_commas(reading: ParsedSentence, thing: Thing, window: Range) -> Range:
+    """The words of a window that neither a comma nor "with" parts from a thing."""
+    first, last = window
+    commas = [n for n in range(first, last) if reading.words[n].word in (",", "with")]
+    before = [n + 1 for n in commas if n < thing.first]
+    behind = [n for n in commas if n >= thing.last]
+    return before[-1] if before else first, behind[0] if behind else last
+
+
+def _company_in(reading: ParsedSentence, thing: Thing, window: Range) -> list[PhraseMatch[str]]:
+    """The places or qualities among some words that give a head its meaning."""
+    head = thing.value
+    assert isinstance(head, Head)
+    company = reading.company(head)
+    at = bisect_left(company, window[0], key=lambda mark: mark.first)
+    found = []
+    while at < len(company) and company[at].first < window[1]:
+        if company[at].value in head.by and company[at].last <= window[1]:
+            found.append(company[at])
+        at += 1
+    return found
+
+
+def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
+    thing, head = things[n], things[n].value
+    if isinstance(head, Observation):
+        return True
+    if head.of_nodes and _is_said_of_nodes(reading, things, n):
+        return False
+    if head.normal and head.near and _is_said_of_next(reading, things, n):
+        return False
+    if head.otherwise is not None:
+        return True
+    if not head.by:
+        return False
+    clause = reading.clause(thing.first)
+    if head.attached:
+        return any(mark.last == thing.first for mark in _company_in(reading, thing, (clause[0], thing.first)))
+    return bool(_company_in(reading, thing, _own_window(things, n, clause) if head.near else clause))
+
+
+def _is_said_of_next(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
+    """Whether it is an adjective of the thing behind it: "well-defined rounded opacities"."""
+    if n + 1 >= len(things):
+        return False
+    gap = reading.words[things[n].last : things[n + 1].first]
+    row = [word.word for word in gap if word.word != ","]
+    return len(row) <= _ADJECTIVES and all(word.isalpha() and word not in _LINKS for word in row)
+
+
+def _is_said_of_nodes(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
+    """Whether "enlarged" is said of lymph nodes: "enlarged hilar lymph nodes", "nodes are enlarged"."""
+    for other in (n + 1, n - 1):
+        if not 0 <= other < len(things):
+            continue
+        one, two = sorted((things[n], things[other]), key=lambda thing: thing.first)
+        what = things[other].value
+        name = what.otherwise if isinstance(what, Head) else what.name
+        if name is None or two.first - one.last > _NODE_GAP:
+            continue
+        if reading.vocabulary.observations[name].category in _NODES:
+            return not _NODE_BREAKS.intersection(w.word for w in reading.words[one.last : two.first])
+    return False
+
+
+def _own_window(things: Sequence[Thing], n: int, clause: Range) -> Range:
+    """Words of a clause from the thing before to the thing behind."""
+    first = max(clause[0], things[n - 1].last) if n else clause[0]
+    last = min(clause[1], things[n + 1].first) if n + 1 < len(things) else clause[1]
+    return first, last
