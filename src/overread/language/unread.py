@@ -33,6 +33,8 @@ _EXCEPTION = re.compile(
 # "No frobnitz": what is denied has no name here, which does no harm. "No change of the frobnitz" says
 # that there is one.
 _DENIAL = re.compile(r"(?:there (?:is|are|was|were) )?(?:no|negative for|without)\b(?!.{0,40}\bchange)")
+_HEADING_WORDS = 5
+"""Words before a colon that are a heading."""
 _EMPTY = frozenset(
     "a an and are as at be been by for from has have in is it its of on or the this to was were with".split()
 )
@@ -121,6 +123,8 @@ def is_ordinary(words: frozenset[str], said: str, section: str = "") -> bool:
     known = ordinary_words()
     signs, plain, denying = _word_sets()
     if section in known.section or not words:
+        return True
+    if said.endswith(":") and len(words) <= _HEADING_WORDS:
         return True
     if words <= (denying if words & known.denied else plain):
         return bool(words & signs)

@@ -45,7 +45,7 @@ KINDS: dict[Kind, str] = {
     "size": "has it of another size",
     "number": "has another number of them",
     "change": "tells another change since the prior",
-    "certainty": "is sure of what the reference holds possible, or the other way round",
+    "certainty": "is surer than the reference, or less sure; tells it more closely, or less",
     "denial": "denies what the other does not mention",
     "unread": "has sentences that were not read and that the other does not have",
     "no text": "is not there",
@@ -59,6 +59,10 @@ _OF_LUNG_TISSUE = frozenset(("1d", "1e", "2b", "2c", "2d", "2f", "2h"))
 """Categories of the ontology that a clear lung does not have: what is dense or a nodule, a cavity or
 honeycombing. Effusions, pneumothorax, scars and emphysema go with lungs that are called clear."""
 
+_GENERAL = frozenset(("lung opacity", "infiltrate", "lung lesion"))
+"""Names that leave open what it is: against a closer one of the same place they are no other finding."""
+_OF_THE_PAST = frozenset(("11b", "11c", "12"))
+"""Categories of what stays of an operation: "status post sternotomy" and "sternal wires" say the same."""
 _TOLD_OF_THINGS = frozenset(("side", "place", "severity", "size", "number", "change", "certainty"))
 """Kinds of error about what is told of a thing."""
 _FAMILIES = {
@@ -73,7 +77,7 @@ _OF_CONFLICT: dict[str, Kind] = {
     "segments": "place",
     "zones": "place",
     "position": "device position",
-    "tip": "device position",
+    "tip": "place",
     "distance": "size",
     "severity": "severity",
     "extent": "severity",
@@ -201,7 +205,8 @@ def _match_errors(match: FindingMatch) -> Iterator[tuple[Kind, str]]:
     names = {conflict.name for conflict in match.conflicts}
     if "observation" in names:
         # What another finding looks like says nothing of this one.
-        yield "finding", BETWEEN.join((a.observation, b.observation))
+        closer = _GENERAL.intersection((a.observation, b.observation))
+        yield "certainty" if closer else "finding", BETWEEN.join((a.observation, b.observation))
         return
     if "presence" in names:
         kind = _presence_error(match.reference, match.other)
@@ -233,6 +238,8 @@ def _presence_error(ours: ReportFinding, theirs: ReportFinding) -> Kind | None:
     gone = theirs if ours.is_there else ours
     if gone.statement.presence == "absent":
         return "presence"
+    if gone.statement.presence == "historical" and gone.statement.category in _OF_THE_PAST:
+        return None
     # What is only recalled or asked for is neither there nor denied.
     return "omission" if ours.is_there else "addition"
 
