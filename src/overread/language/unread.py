@@ -9,17 +9,22 @@ which only a half was understood counts as read, so the number is a lower bound.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from overread.core import Record
+from overread.language.findings import same_size
+from overread.language.sizes import find_sizes
 from overread.language.statements import Statement, sentence_statements
 from overread.language.text import Sentence, split_sentences
 from overread.language.vocabulary import vocabulary
 from overread.ontology.terms import load_toml
 
 _WORD = re.compile(r"[a-z]+(?:['’-][a-z]+)*|\d+")
+_LENGTH = re.compile(r"\d\s?-?(?:mm|cm|millimet|centimet)", re.IGNORECASE)
+_WHOLE_LENGTH = re.compile(r"\d{1,4}(?:[.,]\d{1,2})?\s?-?(?:mm|cm)\b")
 _CLEAR = re.compile(
     r"\b(?:(?P<side>right|left|both)\s{1,3})?(?:lungs?|lung fields?)\s{1,3}"
     r"(?:(?:is|are|appears?|remains?|both|grossly)\s{1,3}){0,3}clear\b|\bclear lungs\b",
@@ -80,12 +85,16 @@ class TextRead:
     """The telling words of each sentence that was not read."""
     clear: frozenset[str] = frozenset()
     """Sides of which it says that the lung is clear, without any exception."""
+    sizes: tuple[float, ...] = ()
+    """All lengths that it tells, in millimetres, smallest first."""
+    loose_sizes: tuple[float, ...] = ()
+    """Those of them that no statement has: "the aorta measures 54 mm"."""
 
 
 def read_statements(text: str) -> TextRead:
     """The statements of a text, with the sentences that were not read.
 
-    >>> told = read_statements("No effusion. The lungs are clear. The frobnitz is elevated.")
+    >>> told = read_statements("No effusion. The ribs are regular. The frobnitz is elevated.")
     >>> len(told.statements), told.sentences, [sorted(words) for words in told.unread]
     (1, 3, [['elevated', 'frobnitz']])
     """
@@ -105,8 +114,47 @@ def read_statements(text: str) -> TextRead:
         said = sentence.extract(text).lower()
         words = frozenset(_WORD.findall(said))
         if not is_ordinary(words, said, sentence.section):
-            unread.append(words - _EMPTY or words)
-    return TextRead(found, len(sentences), unread, frozenset(clear))
+            # Lengths are compared as such.
+            telling = frozenset(_WORD.findall(_WHOLE_LENGTH.sub("", said)))
+            unread.append(telling - _EMPTY or words)
+    sizes, loose = _find_lengths(text, found) if _LENGTH.search(text) else ((), ())
+    return TextRead(found, len(sentences), unread, frozenset(clear), sizes, loose)
+
+
+def _find_lengths(text: str, found: list[Statement]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """All lengths of a text, and those that no statement took."""
+    taken = {
+        span.start
+        for statement in found
+        for name, span in statement.evidence.items()
+        if name in ("size_mm", "above_carina_mm")
+    }
+    told = find_sizes(text)
+    loose = (size.largest for size in told if size.span.start not in taken)
+    return tuple(sorted(size.largest for size in told)), tuple(sorted(loose))
+
+
+def differing_lengths(ours: TextRead, theirs: TextRead) -> int:
+    """How many loose lengths of both texts have no counterpart anywhere in the other.
+
+    One that only one text has is untold in the other, and no difference.
+
+    >>> one = read_statements("The frobnitz measures 54 mm.")
+    >>> others = [read_statements(f"Frobnitz: {told}.") for told in ("5.4 cm", "70 mm", "wide")]
+    >>> [differing_lengths(one, other) for other in others]
+    [0, 1, 0]
+    """
+    alone = [
+        sum(not _has_length(length, other.sizes) for length in own.loose_sizes)
+        for own, other in ((ours, theirs), (theirs, ours))
+    ]
+    return min(alone)
+
+
+def _has_length(length: float, sizes: Sequence[float]) -> bool:
+    """Whether one of some ordered sizes is the same."""
+    at = bisect_left(sizes, length)
+    return any(same_size(length, size) for size in sizes[max(0, at - 1) : at + 1])
 
 
 def _clear_sides(text: str, sentence: Sentence) -> set[str]:

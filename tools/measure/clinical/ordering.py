@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from overread.core import Case, Entry, Reading, Truth
-from overread.metrics import Metric, Sample, Subject
+from overread.metrics import Metric, Sample, Statistics, Subject
 from overread.metrics.clinical.rules import METRICS
 from overread.metrics.words.scores import bleu_metric, rouge_metric
 
@@ -30,14 +30,22 @@ def load_ordering(file: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
 
 
-def score_rewrites(metric: Metric, row: Mapping[str, str]) -> dict[str, float]:
-    """Rewrite → its score against the reference, more being better."""
+def measure_rewrites(metric: Metric, row: Mapping[str, str]) -> dict[str, Statistics]:
+    """Rewrite → what is measured of it against the reference."""
     found = {}
     for name in ORDER:
         case = Case(id="c", benchmark="mmrad", split="test")
         reading = Reading(case_id="c", reader="r", report=row[name])
         subject = Subject(Entry(case=case, truth=Truth(report=row["reference"])), reading)
-        (number,) = metric.combine(Sample(list(metric.measure(subject).values())))
+        found[name] = metric.measure(subject)[""]
+    return found
+
+
+def score_rewrites(metric: Metric, measured: Mapping[str, Statistics]) -> dict[str, float]:
+    """Rewrite → its score, more being better."""
+    found = {}
+    for name, row in measured.items():
+        (number,) = metric.combine(Sample([row]))
         found[name] = float(number if metric.better == "higher" else -number)
     return found
 
@@ -67,7 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print("| metric | all | " + " | ".join(f"{one} > {two}" for one, two in steps) + " |")
     print("|---" * (len(steps) + 2) + "|")
     for metric in metrics:
-        judged = {row["id"]: judge_steps(score_rewrites(metric, row)) for row in rows}
+        measured = {row["id"]: measure_rewrites(metric, row) for row in rows}
+        judged = {name: judge_steps(score_rewrites(metric, own)) for name, own in measured.items()}
         each = [[found[step] for found in judged.values()] for step in steps]
         every = [one for column in each for one in column]
         cells = [f"{c.count('wrong')} ({c.count('tie')})" for c in each]

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from overread.language.compare import FindingMatch, ReportComparison
 from overread.language.findings import ReportFinding
 from overread.language.statements import Statement
-from overread.language.unread import TextRead, unlike
+from overread.language.unread import TextRead, differing_lengths, unlike
 
 Kind: TypeAlias = Literal[
     "presence",
@@ -66,8 +66,9 @@ _OF_THE_PAST = frozenset(("11b", "11c", "12"))
 _TOLD_OF_THINGS = frozenset(("side", "place", "severity", "size", "number", "change", "certainty"))
 """Kinds of error about what is told of a thing."""
 _FAMILIES = {
-    **dict.fromkeys(("1d", "1e", "2a", "2b", "2c", "2e"), "white lung"),
-    **dict.fromkeys(("2d", "2h"), "focal lesion"),
+    **dict.fromkeys(("1d", "2a", "2b", "2c", "2e"), ("white lung",)),
+    **dict.fromkeys(("2d", "2h"), ("lesions",)),
+    "1e": ("white lung", "lesions"),
 }
 """Category → what it looks like: "opacity, likely atelectasis or pneumonia" is one appearance."""
 
@@ -95,8 +96,9 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
     both tell one: what is on the wrong side is no better than what is left out. `unread_…` counts the
     sentences that were not read, `sentences_…` all of them.
 
-    `echoes` are errors that repeat another one of the same sentence: "right opacity, likely pneumonia"
-    put on the left is one mistake, and so is that sentence left out.
+    A length that no finding has, and that differs, is an error of size about nothing. `echoes` are
+    errors that repeat another one of the same sentence: "right opacity, likely pneumonia" put on the
+    left is one mistake, and so is that sentence left out.
 
     >>> from overread.language.compare import compare_statements
     >>> from overread.language.unread import read_statements
@@ -119,6 +121,9 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
     apart = unlike(ours.unread, theirs.unread) + unlike(theirs.unread, ours.unread)
     if apart:
         errors["unread"] = {"": apart}
+    lengths = differing_lengths(ours, theirs)
+    if lengths:
+        errors.setdefault("size", {})[""] = lengths
     matched: dict[str, int] = {}
     for match in compared.matches:
         if match.both_present and all(conflict.name != "side" for conflict in match.conflicts):
@@ -176,13 +181,12 @@ def _echo_keys(error: _Error) -> set[_EchoKey]:
     What is told of a thing (its side, its size) is told once a sentence, whatever it is told of. Things
     themselves are one only in a family: what makes the lung white and what it may be.
     """
-    keys = set()
+    keys: set[_EchoKey] = set()
     for who, told in (("ours", error.ours), ("theirs", error.theirs)):
         if told is None:
             continue
-        family = "" if error.kind in _TOLD_OF_THINGS else _FAMILIES.get(told.category)
-        if family is not None:
-            keys.add((error.kind, who, told.sentence.start, family))
+        families = ("",) if error.kind in _TOLD_OF_THINGS else _FAMILIES.get(told.category, ())
+        keys |= {(error.kind, who, told.sentence.start, family) for family in families}
     return keys
 
 
@@ -193,9 +197,10 @@ def _matched_sentences(compared: ReportComparison) -> set[_EchoKey]:
         if match.both_present:
             sides = (("omission", "ours", match.reference), ("addition", "theirs", match.other))
             for kind, who, finding in sides:
-                family = _FAMILIES.get(finding.statement.category)
-                if family is not None:
-                    heard.add((kind, who, finding.statement.sentence.start, family))
+                told = finding.statement
+                heard |= {
+                    (kind, who, told.sentence.start, family) for family in _FAMILIES.get(told.category, ())
+                }
     return heard
 
 

@@ -75,7 +75,9 @@ class Significance:
         for kind, about in errors.items():
             level = _WITHOUT_FINDING.get(kind)
             for name, amount in about.items():
-                weight = self.levels[level] if level else self.finding_weight(name)
+                # A length without a finding counts as of a minor one.
+                about_nothing = level or (None if name else "minor")
+                weight = self.levels[about_nothing] if about_nothing else self.finding_weight(name)
                 total += self.kinds[kind] * weight * amount
         return total
 
@@ -99,7 +101,7 @@ def load_significance(weights: str = OURS) -> Significance:
     """The weights of our file, or of the user's laid over ours.
 
     >>> load_significance().finding_weight("pneumothorax")
-    2.0
+    1.5
     """
     ours = load_toml("overread.metrics", "clinical", WeightsFile, "significance.toml")
     theirs = WeightsFile() if weights == OURS else _load_own(Path(weights))
