@@ -63,14 +63,19 @@ EARLIER = frozenset("previously previous prior formerly earlier".split())
 
 
 def fill_attributes(
-    reading: ParsedSentence, n: int, item: Observation, told: StatementDraft, *, there: bool
+    reading: ParsedSentence, n: int, item: Observation, told: StatementDraft, *, there: bool, normal: bool
 ) -> None:
-    """Fill `told` with everything that the sentence says of thing `n`, an observation `item`."""
+    """Fill `told` with everything that the sentence says of thing `n`, an observation `item`.
+
+    What is `normal` is not there at all: it has a place and no size or number.
+    """
     own = reading.thing_words[n]
     told.fields["finding"] = reading.span(*own.inside)
     _add_place(reading, n, item, own, told)
-    _add_size(reading, own, told, moved=is_device(item))
     _add_modifiers(reading, n, item, told)
+    if normal:
+        return
+    _add_size(reading, own, told, moved=is_device(item))
     _add_count(reading, own, told, there=there)
     if is_device(item):
         add_device_position(reading, n, item, told)

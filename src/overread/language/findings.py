@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from overread.core import Record
-from overread.language.device_position import positions_fit, tips_fit
+from overread.language.device_position import is_device, positions_fit, tips_fit
 from overread.language.statements import THERE, Statement
 from overread.language.text import Span
 from overread.language.vocabulary import Observation, Vocabulary, vocabulary
@@ -85,7 +85,7 @@ def merge_statements(found: Iterable[Statement]) -> list[ReportFinding]:
         kind = "there" if is_there(statement) else statement.presence
         seen = by_kind.setdefault((statement.observation, kind), [])
         at = _find_joinable(statement, groups, seen)
-        if at is None and _is_bare(statement):
+        if at is None and _is_bare(statement, known):
             at = _find_narrower(statement, kind, groups, by_kind, known)
         if at is None:
             seen.append(len(groups))
@@ -175,8 +175,10 @@ def _can_be_one(a: Statement, b: Statement) -> bool:
     )
 
 
-def _is_bare(statement: Statement) -> bool:
-    return not (statement.side or statement.lobes or statement.size_mm or statement.count)
+def _is_bare(statement: Statement, known: Vocabulary) -> bool:
+    """Whether a mention only names its finding; "the catheter" is one, and still only a name."""
+    counted = statement.count and not is_device(known.observations[statement.observation])
+    return not (statement.side or statement.lobes or statement.size_mm or counted)
 
 
 def _find_narrower(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import Any, Generic, TypeVar, overload
 
 from overread.language.phrases import PhraseMatch
 from overread.language.places import PlaceMention, find_places, split_place
@@ -16,6 +17,28 @@ from overread.language.tokens import Token
 from overread.language.vocabulary import Head, Observation, Vocabulary
 
 Modifier = PhraseMatch[tuple[tuple[str, str], ...]]
+T = TypeVar("T")
+
+
+class once(Generic[T]):  # noqa: N801
+    """A property that is computed when it is first used; without the lock of `cached_property`."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        """`make` computes it."""
+        self._make = make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> once[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> once[T] | T:
+        """The value, which is kept in the instance from now on."""
+        if instance is None:
+            return self
+        value = instance.__dict__[self._name] = self._make(instance)
+        return value
 
 
 @dataclass
@@ -35,6 +58,7 @@ _TOUCHING = frozenset(
     "abutting abut invading invade contacting touching extending adjacent destroying".split()
 )
 _SPARING = frozenset("not none except excepting sparing spare".split())
+_MARKS = {"traits": TRAIT, "severity": LOOSE, "spread": LOOSE}
 _CLEAR = frozenset("clear spared sharp normal unremarkable".split())
 
 
@@ -50,14 +74,14 @@ class ParsedSentence:
     adjectives: dict[int, PhraseMatch[str]] = field(default_factory=dict)
     """First word of a noun that has its meaning from an adjective → that adjective."""
 
-    @cached_property
+    @once
     def anatomy(self) -> list[PhraseMatch[str]]:
         """Places other than lobes and segments."""
         found = self.vocabulary.anatomy_phrases.find(self.words)
         # What a thing only touches is not the place it is in.
         return [place for place in found if not self._preceded_by(place.first, _TOUCHING, 4)]
 
-    @cached_property
+    @once
     def qualities(self) -> list[PhraseMatch[str]]:
         """Common adjectives that some nouns have their meaning from."""
         return self.vocabulary.quality_phrases.find(self.words)
@@ -66,7 +90,7 @@ class ParsedSentence:
         """What a head has its meaning from: places, or qualities."""
         return self.qualities if self.vocabulary.qualities.issuperset(head.by) else self.anatomy
 
-    @cached_property
+    @once
     def places(self) -> list[PlaceMention]:
         """Sides, lobes, segments and zones."""
         starts = {thing.first for thing in self.things}
@@ -88,7 +112,7 @@ class ParsedSentence:
             behind[0] in _CLEAR or (behind[0] in ("is", "are", "was") and behind[-1] in _CLEAR)
         )
 
-    @cached_property
+    @once
     def _normal_starts(self) -> frozenset[int]:
         """Words at which something is called normal."""
         return frozenset(
@@ -99,7 +123,7 @@ class ParsedSentence:
         """Whether one of some words stands shortly before a place."""
         return any(word.word in words for word in self.words[max(0, at - reach) : at])
 
-    @cached_property
+    @once
     def in_place(self) -> bytearray:
         """For each word, whether it is part of a side, lobe, segment or zone."""
         marks = bytearray(len(self.words))
@@ -107,12 +131,12 @@ class ParsedSentence:
             marks[place.first : place.last] = b"\1" * (place.last - place.first)
         return marks
 
-    @cached_property
+    @once
     def cues(self) -> list[Cue]:
         """What says whether something is there."""
         return find_cues(self.words, self.vocabulary)
 
-    @cached_property
+    @once
     def modifiers(self) -> list[Modifier]:
         """What is said of things; the name of a segment is none."""
         used = {n for place in self.places for n in place.segment_words}
@@ -120,19 +144,19 @@ class ParsedSentence:
             match for match in self.vocabulary.modifier_phrases.find(self.words) if match.first not in used
         ]
 
-    @cached_property
+    @once
     def sizes(self) -> list[tuple[int, Size]]:
         """Sizes, and the word each of them begins at."""
         starts = [word.start for word in self.words]
         found = find_sizes(self.text, self.sentence.start, self.sentence.end)
         return [(bisect_left(starts, size.span.start), size) for size in found]
 
-    @cached_property
+    @once
     def clauses(self) -> list[Range]:
         """Rows of words that a cue does not reach beyond."""
         return split_clauses(self.words, self.vocabulary.end_phrases.find(self.words))
 
-    @cached_property
+    @once
     def _clause_starts(self) -> list[int]:
         return [first for first, _ in self.clauses]
 
@@ -140,7 +164,7 @@ class ParsedSentence:
         """The clause that a word stands in."""
         return self.clauses[bisect_right(self._clause_starts, at) - 1]
 
-    @cached_property
+    @once
     def stretches(self) -> list[Range]:
         """Clauses, each with those beside it that name no thing."""
         starts = [thing.first for thing in self.things]
@@ -157,14 +181,15 @@ class ParsedSentence:
                 lead = first
         return found
 
-    @cached_property
+    @once
     def thing_words(self) -> list[ThingWords]:
         """The words of each thing."""
         marks = bytearray(len(self.words))
         for match in self.modifiers:
-            names = {name for name, _ in match.value}
-            mark = TRAIT if "traits" in names else LOOSE if names & {"severity", "spread"} else 0
-            marks[match.first : match.last] = bytes([mark]) * (match.last - match.first)
+            mark = max(_MARKS.get(name, 0) for name, _ in match.value)
+            if mark:
+                mark = TRAIT if any(name == "traits" for name, _ in match.value) else mark
+                marks[match.first : match.last] = bytes([mark]) * (match.last - match.first)
         starts = [thing.first for thing in self.things]
         found: list[ThingWords] = []
         for first, last in self.stretches:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from overread.language.tokens import Token, tokenise
 
@@ -16,8 +15,7 @@ JOINERS = frozenset("-–/")
 """Signs that part words and do not part phrases: ground-glass, effusion/thickening."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseMatch(Generic[T]):
+class PhraseMatch(NamedTuple, Generic[T]):
     """A phrase that was found: words `first` to `last`, excluding the last, and what it means."""
 
     first: int
@@ -45,26 +43,29 @@ class PhraseTree(Generic[T]):
     def find(self, words: Sequence[Token]) -> list[PhraseMatch[T]]:
         """All phrases from left to right, each as long as it can be, none inside another."""
         found: list[PhraseMatch[T]] = []
-        at, count, root = 0, len(words), self._root
-        while at < count:
-            node = root.get(words[at].word)
-            best = None
+        row = [token.word for token in words]
+        count, free = len(row), 0
+        first_words = self._root.get
+        for at, word in enumerate(row):
+            node: Any = first_words(word)
+            if node is None or at < free:
+                continue
+            last = 0
             step = at + 1
             while node is not None:
-                if _END in node:  # type: ignore[operator]
-                    best = (step, node[_END])  # type: ignore[index]
+                if _END in node:
+                    last, value = step, node[_END]
                 if step >= count:
                     break
-                node = node.get(words[step].word)  # type: ignore[attr-defined]
+                node = node.get(row[step])
                 step += 1
-            if best is None:
-                at += 1
-            else:
-                found.append(PhraseMatch(at, best[0], best[1]))
-                at = best[0]
+            if last:
+                found.append(PhraseMatch(at, last, value))
+                free = last
         return found
 
 
 def drop_joiners(found: Iterable[Token]) -> list[Token]:
     """Tokens without the signs that only join words."""
-    return [token for token in found if token.word not in JOINERS]
+    joiners = JOINERS
+    return [token for token in found if token[0] not in joiners]

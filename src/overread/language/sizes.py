@@ -27,6 +27,7 @@ _SIZE = re.compile(
     r"(?:\s?-?\s{0,3}(?P<unit>" + _UNIT + r"))?(?![a-z0-9²³])",
     re.IGNORECASE,
 )
+_DIGIT = re.compile(r"\d")
 _EACH = re.compile(rf"({_NUMBER})\.?{_GAP}({_UNIT})?", re.IGNORECASE)
 # "3 and 5 mm": the first has its unit from the second, unless it numbers something else.
 _SHARED = re.compile(rf"\s{{1,2}}(?:and|or)\s{{1,2}}({_NUMBER}){_GAP}({_UNIT})\b", re.IGNORECASE)
@@ -92,6 +93,8 @@ def find_sizes(text: str, start: int = 0, end: int | None = None) -> list[Size]:
     """
     stop = len(text) if end is None else end
     found: list[Size] = []
+    if _DIGIT.search(text, start, stop) is None:
+        return found  # most sentences
     for match in _SIZE.finditer(text, start, stop):
         size = _parse_size(text, start, match, stop)
         if size is not None and (not found or found[-1].span.end <= size.span.start):

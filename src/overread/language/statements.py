@@ -263,7 +263,7 @@ def _statement(
         judged = PresenceDecision("historical", judged.cue)
     if judged.cue is not None:
         told.evidence["presence"] = reading.span(judged.cue.first, judged.cue.last)
-    fill_attributes(reading, n, item, told, there=judged.presence == "present")
+    fill_attributes(reading, n, item, told, there=judged.presence == "present", normal=normal)
     if judged.presence == "absent" and "comparison" not in told.fields:
         earlier = next((w for w in reading.words if w.word in EARLIER), None)
         if earlier is not None:

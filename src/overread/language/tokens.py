@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][st])?|\d+(?:[.,]\d+)?|[^\s]", re.UNICODE)
 
@@ -38,8 +38,7 @@ _IRREGULAR = {
 _ENDS_IN_S = ("ss", "us", "is")
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One word, number or sign."""
 
     word: str
@@ -59,10 +58,13 @@ def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
     ['edematous', 'opacity', ',', '4.5', 'mm']
     """
     stop = len(text) if end is None else end
-    return [
-        Token(normalise_word(m.group()), m.group().lower(), m.start(), m.end())
-        for m in _TOKEN.finditer(text, start, stop)
-    ]
+    return [Token(*_word_forms(m[0]), *m.span()) for m in _TOKEN.finditer(text, start, stop)]
+
+
+@lru_cache(maxsize=50_000)
+def _word_forms(raw: str) -> tuple[str, str]:
+    """A word as it is looked up, and in lower case."""
+    return normalise_word(raw), raw.lower()
 
 
 @lru_cache(maxsize=50_000)

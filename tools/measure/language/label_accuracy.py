@@ -76,7 +76,12 @@ TAGS = (
         ("granulomatous disease",),
     ),
     Tag("Lung/hypoinflation", ("low lung volume",)),
-    Tag("Pleural Effusion", ("pleural effusion",), ("Costophrenic Angle", "Hydropneumothorax")),
+    Tag(
+        "Pleural Effusion",
+        ("pleural effusion",),
+        ("Costophrenic Angle", "Hydropneumothorax"),
+        ("blunted costophrenic angle",),
+    ),
 )
 """The six commonest headings that name a finding ('Lung' with its qualifier does), and effusion."""
 
