@@ -199,7 +199,7 @@ def plain_count(reference: str, written: str) -> tuple[float, float]:
             wrong += text.kinds["presence"] * level(a.observation)
             continue
         for name in ("side", "severity", "size"):
-            wrong += text.kinds[name] * level(a.observation) * (name in names)  # type: ignore[index]
+            wrong += text.kinds[name] * level(a.observation) * (name in names)
         wrong += text.kinds["certainty"] * level(a.observation) * ("presence" in names)
         same_lobe = {lobe[1:] for lobe in a.lobes} & {lobe[1:] for lobe in b.lobes}
         if "lobes" in names and not ("side" in names and same_lobe):

@@ -15,7 +15,7 @@ from overread.language.labels import chexpert_labels
 from overread.language.statements import Statement
 from overread.language.unread import read_statements
 from overread.metrics.clinical.chexbert import CLASSES, labels_f1
-from overread.metrics.clinical.errors import KINDS, count_errors, count_silence
+from overread.metrics.clinical.errors import KINDS, Kind, count_errors, count_silence
 from overread.metrics.clinical.findings import count_findings
 from overread.metrics.clinical.significance import OURS, Significance, load_significance
 from overread.metrics.contract import Measured, Metric, Subject, stored_as
@@ -149,7 +149,7 @@ def _metric(
     *,
     better: Literal["higher", "lower"] = "higher",
     ceiling: str = "",
-    **settings: str,
+    settings: Mapping[str, str],
 ) -> Metric:
     return Metric(
         name=name + _tail(part),
@@ -181,7 +181,7 @@ def _error_metrics(part: Part, weights: str) -> list[Metric]:
             "matched findings over those and the errors, weighed by clinical significance",
             partial(mean_score, weights=chosen),
             own,
-            **told,
+            settings=told,
         ),
         _metric(
             part,
@@ -190,14 +190,15 @@ def _error_metrics(part: Part, weights: str) -> list[Metric]:
             partial(mean_errors, weights=chosen),
             own,
             better="lower",
-            **told,
+            settings=told,
         ),
     ]
+    mean = {"average": "mean of texts"}
     for kind in _COUNTED:
         name = f"clinical_errors_{kind.replace(' ', '_')}"
         count = partial(mean_count, kind=kind)
         about = f"errors of a report that {KINDS[kind]}, not weighed"
-        made.append(_metric(part, name, about, count, own, better="lower", average="mean of texts"))
+        made.append(_metric(part, name, about, count, own, better="lower", settings=mean))
     ceiling = "ceiling_clinical_unread_share"
     made += [
         _metric(
@@ -208,7 +209,7 @@ def _error_metrics(part: Part, weights: str) -> list[Metric]:
             own,
             better="lower",
             ceiling=ceiling + _tail(part),
-            average="micro",
+            settings={"average": "micro"},
         ),
         _metric(
             part,
@@ -217,7 +218,7 @@ def _error_metrics(part: Part, weights: str) -> list[Metric]:
             reference_unread_share,
             own,
             better="lower",
-            average="micro",
+            settings={"average": "micro"},
         ),
     ]
     return made
@@ -228,13 +229,16 @@ def _finding_metrics(part: Part) -> list[Metric]:
     found = {"average": "micro", "uncertain": "counts as there"}
     whole = partial(f1, hit="found", reference="reference", other="other")
     made = [
-        _metric(part, "clinical_precision", "findings of the reading, found in both", precision, **found),
-        _metric(part, "clinical_recall", "findings of the reference, found in both", recall, **found),
-        _metric(part, "clinical_f1", "findings of both sides, found in both", whole, **found),
+        _metric(
+            part, "clinical_precision", "findings of the reading, found in both", precision, settings=found
+        ),
+        _metric(part, "clinical_recall", "findings of the reference, found in both", recall, settings=found),
+        _metric(part, "clinical_f1", "findings of both sides, found in both", whole, settings=found),
     ]
     for name, what, rule in _ATTRIBUTES:
         combine = partial(f1, hit=f"{name}_hit", reference=f"{name}_reference", other=f"{name}_other")
-        made.append(_metric(part, f"clinical_{name}_f1", what, combine, average="micro", agreement=rule))
+        told = {"average": "micro", "agreement": rule}
+        made.append(_metric(part, f"clinical_{name}_f1", what, combine, settings=told))
     return made
 
 
@@ -251,9 +255,11 @@ def _label_metrics(part: Part) -> list[Metric]:
                     f"CheXpert labels read by rules, {classes} classes, {average} F1",
                     partial(labels_f1, classes=classes, average=average, absent="left out"),
                     "scikit-learn f1_score",
-                    average=average,
-                    uncertain="counts as positive",
-                    **({"class of neither side": "left out"} if macro else {}),
+                    settings={
+                        "average": average,
+                        "uncertain": "counts as positive",
+                        **({"class of neither side": "left out"} if macro else {}),
+                    },
                 )
             )
     return made
@@ -264,7 +270,7 @@ def _labels(told: list[Statement]) -> list[int]:
     return [marks[name] for name in CLASSES]
 
 
-_COUNTED = (
+_COUNTED: tuple[Kind, ...] = (
     *("presence", "omission", "addition", "finding", "side", "place"),
     *("device position", "severity", "size"),
 )

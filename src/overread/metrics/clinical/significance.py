@@ -24,7 +24,7 @@ Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 OURS = "overread"
 """What the setting `weights` says where the file is ours."""
-_WITHOUT_FINDING: dict[str, Level] = {"unread": "minor", "no text": "urgent"}
+_WITHOUT_FINDING: dict[Kind, Level] = {"unread": "minor", "no text": "urgent"}
 """Kinds of error that are about no finding → their level."""
 
 
@@ -45,8 +45,8 @@ class WeightsFile(Record):
 class Significance:
     """What everything weighs."""
 
-    levels: Mapping[str, float]
-    kinds: Mapping[str, float]
+    levels: Mapping[Level, float]
+    kinds: Mapping[Kind, float]
     prior: float
     echo: float
     """What is left of an error that repeats another one of its sentence."""
@@ -68,22 +68,24 @@ class Significance:
         """The weighed errors of one pair; NaN for a row of an old card, which does not have them."""
         if "errors" not in row:
             return math.nan
-        return self._weigh(row["errors"]) + self.echo * self._weigh(row.get("echoes", {}))
+        errors, echoes = self._weigh(row["errors"]), self._weigh(row.get("echoes", {}))
+        return errors + self.echo * echoes
 
-    def _weigh(self, errors: Mapping[str, Mapping[str, float]]) -> float:
+    def _weigh(self, errors: Mapping[Kind, Mapping[str, float]]) -> float:
         total = 0.0
         for kind, about in errors.items():
             level = _WITHOUT_FINDING.get(kind)
             for name, amount in about.items():
                 # A length without a finding counts as of a minor one.
-                about_nothing = level or (None if name else "minor")
-                weight = self.levels[about_nothing] if about_nothing else self.finding_weight(name)
+                named = level is None and name
+                weight = self.finding_weight(name) if named else self.levels[level or "minor"]
                 total += self.kinds[kind] * weight * amount
         return total
 
     def matched_weight(self, row: Mapping[str, Any]) -> float:
         """What the findings weigh that both sides say are there."""
-        return sum(self.finding_weight(name) * n for name, n in row.get("matched", {}).items())
+        matched: Mapping[str, int] = row.get("matched", {})
+        return sum(self.finding_weight(name) * n for name, n in matched.items())
 
     def score(self, row: Mapping[str, Any]) -> float:
         """The score of one pair, 0 to 1; 0 where there is no text."""
