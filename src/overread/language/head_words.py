@@ -50,8 +50,8 @@ def _is_empty(thing: Thing) -> bool:
 
 def _settle_nouns(reading: ParsedSentence, things: Sequence[Thing], nouns: set[int]) -> list[Thing]:
     """Things without the nouns that no adjective is near, and without the adjectives of the others."""
-    dropped = set()
-    taken = set()
+    dropped: set[int] = set()
+    taken: set[int] = set()
     edges = [n for n, thing in enumerate(things) if n in nouns or isinstance(thing.value, Observation)]
     for at, n in enumerate(edges):
         if n not in nouns:

@@ -11,6 +11,7 @@ _YIELDS: dict[str, frozenset[str]] = {
     "lung opacity": frozenset(),
     "lung lesion": frozenset(),
     "other lesion": frozenset(),
+    "lung lucency": frozenset(),
     "infiltrate": frozenset(),
     "linear opacity": frozenset({"fibrotic sequela", "linear atelectasis"}),
     "interstitial disease": frozenset({"septal thickening", "reticulation", "honeycombing"}),
