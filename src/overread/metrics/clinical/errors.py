@@ -8,7 +8,7 @@ that was not understood does not pass for a faithful one. What an error weighs i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from overread.language.compare import FindingMatch, ReportComparison
@@ -111,8 +111,9 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
     """
     errors: dict[str, dict[str, float]] = {}
     echoes: dict[str, dict[str, float]] = {}
-    heard = _matched_sentences(compared)
-    for error in _errors(compared, ours.clear, theirs.clear):
+    matches = compared.matches
+    heard = _matched_sentences(matches)
+    for error in _errors(compared, matches, ours.clear, theirs.clear):
         keys = _echo_keys(error)
         table = errors if heard.isdisjoint(keys) else echoes
         heard.update(keys)
@@ -125,7 +126,7 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
     if lengths:
         errors.setdefault("size", {})[""] = lengths
     matched: dict[str, int] = {}
-    for match in compared.matches:
+    for match in matches:
         if match.both_present and all(conflict.name != "side" for conflict in match.conflicts):
             name = match.reference.statement.observation
             matched[name] = matched.get(name, 0) + 1
@@ -155,9 +156,13 @@ class _Error(NamedTuple):
     theirs: Statement | None = None
 
 
-def _errors(compared: ReportComparison, ours: frozenset[str], theirs: frozenset[str]) -> Iterator[_Error]:
+def _errors(
+    compared: ReportComparison, matches: Sequence[FindingMatch], ours: frozenset[str], theirs: frozenset[str]
+) -> Iterator[_Error]:
     """Every error but the unread; with the lungs that each text calls clear."""
-    for match in compared.matches:
+    for match in matches:
+        if not match.conflicts:
+            continue
         a, b = match.reference.statement, match.other.statement
         for kind, about in _match_errors(match):
             yield _Error(kind, about, a, b)
@@ -190,10 +195,10 @@ def _echo_keys(error: _Error) -> set[_EchoKey]:
     return keys
 
 
-def _matched_sentences(compared: ReportComparison) -> set[_EchoKey]:
+def _matched_sentences(matches: Sequence[FindingMatch]) -> set[_EchoKey]:
     """Where something of a family was found in both: what else of it stands there is an echo."""
     heard: set[_EchoKey] = set()
-    for match in compared.matches:
+    for match in matches:
         if match.both_present:
             sides = (("omission", "ours", match.reference), ("addition", "theirs", match.other))
             for kind, who, finding in sides:
