@@ -28,7 +28,7 @@ from tests.runs.medthinkvqa_cases import write_cases
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = {
     "medthinkvqa": ("accuracy", "answer_rate"),
-    "mmrad": ("rougeL", "bleu4", "clinical_f1"),
+    "mmrad": ("rougeL", "bleu4", "clinical_score", "clinical_f1"),
     "rexgroundingct": ("mean_global_dice_per_finding", "hit_rate", "overall_instance_f1"),
 }
 

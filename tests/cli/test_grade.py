@@ -174,6 +174,8 @@ def test_traces_are_graded(sketch: Path) -> None:
     """The reference responses of MMRad score best as predictions of themselves."""
     root = sketch / "mmrad"
     card = graded("mmrad", root, root / "test.jsonl")
+    assert card["scores"]["clinical_score"]["value"] == 1.0
+    assert card["scores"]["clinical_errors"]["value"] == 0.0
     assert card["scores"]["clinical_f1"]["value"] == 1.0
     assert card["scores"]["trace_box_iou"]["value"] == pytest.approx(1.0)
     assert card["scores"]["trace_crop_agreement"]["value"] == pytest.approx(1.0)

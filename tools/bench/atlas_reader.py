@@ -168,7 +168,7 @@ def compare_films(out: Path, given: argparse.Namespace) -> bool:
     """The reports of the radiographs of the real mix."""
     root = make_patients(out / "real", given.patients, "real", given.seed, ("rexgroundingct", "mmrad"))
     cards = run_readers("mmrad", root / "mmrad", out / "film-runs", BOUNDS)
-    return beats(print_comparison("Radiographs", cards, "clinical_f1"), "clinical_f1")
+    return beats(print_comparison("Radiographs", cards, "clinical_score"), "clinical_score")
 
 
 def compare_cases(out: Path, given: argparse.Namespace) -> bool:

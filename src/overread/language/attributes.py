@@ -26,6 +26,8 @@ _MIDLINE = "midline"
 _THINGS = ("2d", "2h", "3a")
 """Categories of things that one counts: "small" is their size, and not how much there is."""
 _SIZE_WORDS = frozenset("small large tiny massive sizable limited minor little".split())
+_EXTENTS = {"mild": "small", "moderate": "medium", "severe": "large"}
+"""What a word of severity says of a thing that one counts."""
 # What an observation is by its name is no trait of it.
 _BY_NAME = {"calcified": "calcif", "thick-walled": "thicken", "cavitary": "cavity"}
 _COUNTED = frozenset(
@@ -245,12 +247,12 @@ def _add_severity(
     told: StatementDraft,
 ) -> None:
     """How much; the nearest word ahead of it, else the first behind it."""
-    word = reading.words[match.first].word
-    if item.category in _THINGS and word in _SIZE_WORDS:
-        return
+    name = "severity"
+    if item.category in _THINGS and reading.words[match.first].word in _SIZE_WORDS:
+        name, value = "extent", _EXTENTS[value]
     ahead = match.first < own.inside[1]
-    if "severity" not in told.fields or ahead:
-        told.add("severity", value, reading.span(match.first, match.last))
+    if name not in told.fields or ahead:
+        told.add(name, value, reading.span(match.first, match.last))
 
 
 def _add_count(reading: ParsedSentence, own: ThingWords, told: StatementDraft, *, there: bool) -> None:

@@ -4,7 +4,8 @@ Mentions of one report are first merged into findings, because impressions repea
 one finding when they have the same observation, are both there (present, uncertain) or both not in
 the same way, and do not contradict each other in side, lobes, segments or size: one of them may say
 less. A bare mention ("atelectasis" in the impression) also joins a narrower finding ("linear
-atelectasis") of the same CT-RATE label.
+atelectasis") of the same CT-RATE label. A right and a left one are one where the other report says
+"bilateral".
 
 Findings are then matched one to one, so that the sum of all likenesses is largest. Two of them can
 match when they have the same observation, share a CT-RATE label (nodule and mass, atelectasis and
@@ -23,6 +24,7 @@ from overread.language.findings import (
     ReportFinding,
     are_close,
     is_there,
+    join_sides,
     merge_statements,
     places_fit,
     same_size,
@@ -42,8 +44,8 @@ class Conflict(Record):
     """One thing that two reports tell differently of the same finding."""
 
     name: str
-    """Observation, presence, side, lobes, segments, zones, size, severity, count, position, tip or
-    comparison."""
+    """Observation, presence, side, lobes, segments, zones, size, extent, severity, count, position, tip,
+    distance or comparison."""
     reference: str
     """What the reference tells."""
     other: str
@@ -140,6 +142,7 @@ def compare_reports(reference: str, other: str) -> ReportComparison:
 def compare_statements(reference: Iterable[Statement], other: Iterable[Statement]) -> ReportComparison:
     """Compare what was read from two reports."""
     ours, theirs = merge_statements(reference), merge_statements(other)
+    ours, theirs = join_sides(ours, theirs), join_sides(theirs, ours)
     pairs = _pair_findings(ours, theirs)
     matches = [
         FindingMatch(reference=ours[i], other=theirs[j], conflicts=_conflicts(ours[i], theirs[j]))
@@ -308,16 +311,21 @@ def _conflicts(ours: ReportFinding, theirs: ReportFinding) -> tuple[Conflict, ..
         return tuple(found)  # how large or severe something absent is means nothing
     if not same_size(a.size_mm, b.size_mm):
         differ("size", a.size_mm, b.size_mm, "size_mm")
+    elif a.extent and b.extent and a.extent != b.extent and not (a.size_mm and b.size_mm):
+        differ("extent", a.extent, b.extent)
     if a.severity and b.severity and a.severity != b.severity:
         differ("severity", a.severity, b.severity)
     one = a.count or ("several" if a.many else None)
     two = b.count or ("several" if b.many else None)
     if one and two and one != two and ((a.count and b.count) or 1 in (one, two)):
         differ("count", one, two, "count", "many")
+    placed = positions_fit(a.position, b.position) and tips_fit(a.tip, b.tip)
     if not positions_fit(a.position, b.position):
         differ("position", a.position, b.position)
     if not tips_fit(a.tip, b.tip):
         differ("tip", a.tip, b.tip)
+    if placed and not same_size(a.above_carina_mm, b.above_carina_mm):
+        differ("distance", a.above_carina_mm, b.above_carina_mm, "above_carina_mm", "tip")
     if a.comparison and b.comparison and a.comparison != b.comparison:
         differ("comparison", a.comparison, b.comparison)
     return tuple(found)

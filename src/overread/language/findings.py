@@ -101,6 +101,50 @@ def merge_statements(found: Iterable[Statement]) -> list[ReportFinding]:
     return sorted(merged, key=lambda finding: finding.mentions[0].start)
 
 
+def join_sides(findings: list[ReportFinding], others: Iterable[ReportFinding]) -> list[ReportFinding]:
+    """A right and a left finding as one on both sides, where the others tell it so and these do not.
+
+    "Right effusion. Left effusion." says what "bilateral effusions" says.
+    """
+    wanted = {_side_key(other) for other in others if other.statement.side == "both"}
+    if not wanted:
+        return findings
+    wanted -= {_side_key(own) for own in findings if own.statement.side == "both"}
+    joined = list(findings)
+    for key in sorted(wanted):
+        sides = {
+            side: next((f for f in joined if _side_key(f) == key and f.statement.side == side), None)
+            for side in ("right", "left")
+        }
+        right, left = sides["right"], sides["left"]
+        if right is None or left is None:
+            continue
+        at = min(joined.index(right), joined.index(left))
+        both = _join_pair(right, left)
+        joined = [f for f in joined if f is not right and f is not left]
+        joined.insert(at, both)
+    return joined
+
+
+def _side_key(finding: ReportFinding) -> tuple[str, str]:
+    told = finding.statement
+    return told.observation, "there" if finding.is_there else told.presence
+
+
+def _join_pair(right: ReportFinding, left: ReportFinding) -> ReportFinding:
+    """Both sides of one finding; what is told differently of the sides is told of neither."""
+    a, b = right.statement, left.statement
+    same = ("size_mm", "axes_mm", "extent", "severity", "comparison")
+    news: dict[str, Any] = {"side": "both", "count": None}
+    news |= {
+        name: Statement.model_fields[name].default for name in same if getattr(a, name) != getattr(b, name)
+    }
+    for name in ("lobes", "segments", "zones"):
+        news[name] = tuple(dict.fromkeys((*getattr(a, name), *getattr(b, name))))
+    mentions = tuple(sorted((*right.mentions, *left.mentions), key=lambda span: span.start))
+    return ReportFinding(statement=a.model_copy(update=news), mentions=mentions)
+
+
 def _fullness(statement: Statement) -> tuple[bool, bool, bool, bool]:
     """How much a mention tells, as far as it tells findings apart."""
     told = (statement.size_mm, statement.segments, statement.lobes, statement.side)
@@ -164,7 +208,16 @@ def _merge(a: Statement, b: Statement) -> Statement:
     """The first mention, with what only the second tells."""
     news: dict[str, Any] = {}
     evidence = dict(a.evidence)
-    for name in ("side", "size_mm", "severity", "count", "comparison", "position", "above_carina_mm"):
+    for name in (
+        "side",
+        "size_mm",
+        "extent",
+        "severity",
+        "count",
+        "comparison",
+        "position",
+        "above_carina_mm",
+    ):
         if getattr(a, name) is None and getattr(b, name) is not None:
             news[name] = getattr(b, name)
             if name in b.evidence:

@@ -37,10 +37,15 @@ def meaningful_things(reading: ParsedSentence, things: Sequence[Thing]) -> list[
         for n, thing in enumerate(things)
         if isinstance(thing.value, Head) and thing.value.by and qualities.issuperset(thing.value.by)
     }
-    kept = things
-    if nouns:
-        kept = _settle_nouns(reading, things, nouns)
+    kept = _settle_nouns(reading, things, nouns) if nouns else things
+    # What never means anything ("pleural cavity") parts no head from its place either.
+    kept = [thing for thing in kept if not _is_empty(thing)]
     return [thing for n, thing in enumerate(kept) if _means_something(reading, kept, n)]
+
+
+def _is_empty(thing: Thing) -> bool:
+    head = thing.value
+    return isinstance(head, Head) and not head.by and head.otherwise is None
 
 
 def _settle_nouns(reading: ParsedSentence, things: Sequence[Thing], nouns: set[int]) -> list[Thing]:

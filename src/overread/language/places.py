@@ -185,6 +185,8 @@ def _is_side(words: Sequence[Token], at: int) -> bool:
     following = words[at + 1].word if at + 1 < len(words) else ""
     if following == "anterior" and at + 2 < len(words):
         return words[at + 2].word != "descending"
+    if following == "main" and at + 2 < len(words):
+        return words[at + 2].word in ("pulmonary", "pa")  # and not the left main coronary artery
     return following not in _NOT_A_SIDE
 
 

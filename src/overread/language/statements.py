@@ -67,6 +67,8 @@ class Statement(Record):
     """All axes of that size, as told."""
     small: bool = False
     """Whether it is said to be under a centimetre, without a number."""
+    extent: str | None = None
+    """Of a thing that one counts: small, medium or large, said without a number."""
     count: int | None = None
     """How many, where that is said exactly."""
     many: bool = False
@@ -142,7 +144,9 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
     near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
     adjacent = _adjacent_places(reading, near, thing.first)
-    behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= after[1]]
+    # What a thing does to its neighbours says not where it is: "a tumor, which invades the …".
+    stop = next((n for n in range(*after) if reading.words[n].word == "which"), after[1])
+    behind = [p for p in reading.anatomy if after[0] <= p.first and p.last <= stop]
     wide = [p for p in reading.anatomy if clause[0] <= p.first and p.last <= clause[1]]
     inside = [p for p in reading.anatomy if thing.first <= p.first and p.last <= thing.last]
     beyond = () if head.near else wide

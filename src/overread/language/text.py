@@ -38,6 +38,8 @@ _HEADINGS = (
     "indications", "clinical history", "clinical information", "clinical indication", "opinion",
     "recommendation", "recommendations", "exam", "examination", "report", "summary", "discussion",
 )  # fmt: skip
+_ONE_SENTENCE = ("comparison", "comparisons")
+"""Headings of a single sentence: "Comparison: yesterday. Small effusion." """
 _ORGANS = (
     "lungs", "heart", "mediastinum", "pleura", "bones", "abdomen", "upper abdomen", "chest wall",
     "airways", "lungs and airways", "lungs and pleura", "heart and vessels", "soft tissues",
@@ -129,8 +131,11 @@ def split_sentences(text: str) -> list[Sentence]:
     """
     found: list[Sentence] = []
     for name, part in split_sections(text):
+        section = name
         for start, end in _sentence_bounds(text, part.start, part.end):
-            found.append(Sentence(start=start, end=end, section=name))
+            found.append(Sentence(start=start, end=end, section=section))
+            if name in _ONE_SENTENCE:
+                section = ""
     return found
 
 

@@ -25,7 +25,7 @@ def ids(site: Site, benchmark: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("benchmark", "metric"),
-    [("medthinkvqa", "accuracy"), ("mmrad", "clinical_f1"), ("rexgroundingct", "hit_rate")],
+    [("medthinkvqa", "accuracy"), ("mmrad", "clinical_score"), ("rexgroundingct", "hit_rate")],
 )
 def test_it_is_what_the_terminal_says(site: Site, shelf_folder: Path, benchmark: str, metric: str) -> None:
     """Scores, differences, McNemar, ranks and tests are those of `overread compare --json`."""

@@ -9,8 +9,9 @@ from overread.core import Benchmark, Hub
 
 METRICS = """
     accuracy answer_rate position_bias length_bias calibration_error brier log_loss auroc
-    findings_rouge1 findings_rouge2 findings_rougeL rouge1 rouge2 rougeL clinical_precision
-    clinical_recall clinical_f1 discussion_rougeL step_factuality case_all_factual
+    findings_rouge1 findings_rouge2 findings_rougeL rouge1 rouge2 rougeL clinical_score
+    clinical_errors clinical_unread_share clinical_precision clinical_recall clinical_f1
+    discussion_rougeL step_factuality case_all_factual
     critical_step_ratio step_errors_reasoning step_errors_image step_errors_scenario
     step_errors_knowledge discussion_correctness education_score education_definition
     education_manifestation education_imaging education_reasoning education_learning
