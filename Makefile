@@ -75,7 +75,7 @@ test: .venv/.dev page
 	$(PYTEST) -n 3 --dist loadfile -m "not slow and not torch"
 
 test-slow: .venv/.dev page .venv-inspect/.made
-	$(PYTEST) -n 2 --dist worksteal -m "slow and not torch"
+	$(PYTEST) -n 3 --dist worksteal -m "slow and not torch"
 
 test-torch: .venv-torch/.made
 	.venv-torch/bin/python -m pytest -m torch $$(grep -rl --include='test_*.py' "pytest.mark.torch" tests)
