@@ -92,8 +92,8 @@ _OF_CONFLICT: dict[str, Kind] = {
 def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -> dict[str, Any]:
     """The errors of one pair as plain numbers: kind → observation → how many.
 
-    `matched` counts, by observation, the findings that both say are there, on the same side where
-    both tell one: what is on the wrong side is no better than what is left out. `unread_…` counts the
+    `matched` counts, by observation, the findings that both say are there, less those whose side is an
+    error: what is on the wrong side is no better than what is left out. `unread_…` counts the
     sentences that were not read, `sentences_…` all of them.
 
     A length that no finding has, and that differs, is an error of size about nothing. `echoes` are
@@ -113,10 +113,13 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
     echoes: dict[str, dict[str, float]] = {}
     matches = compared.matches
     heard = _matched_sentences(matches)
+    misplaced: set[int] = set()
     for error in _errors(compared, matches, ours.clear, theirs.clear):
         keys = _echo_keys(error)
         table = errors if heard.isdisjoint(keys) else echoes
         heard.update(keys)
+        if error.kind == "side" and table is errors:
+            misplaced.add(id(error.ours))
         of_kind = table.setdefault(error.kind, {})
         of_kind[error.about] = of_kind.get(error.about, 0) + 1
     apart = unlike(ours.unread, theirs.unread) + unlike(theirs.unread, ours.unread)
@@ -127,7 +130,7 @@ def count_errors(compared: ReportComparison, ours: TextRead, theirs: TextRead) -
         errors.setdefault("size", {})[""] = lengths
     matched: dict[str, int] = {}
     for match in matches:
-        if match.both_present and all(conflict.name != "side" for conflict in match.conflicts):
+        if match.both_present and id(match.reference.statement) not in misplaced:
             name = match.reference.statement.observation
             matched[name] = matched.get(name, 0) + 1
     return {
@@ -183,7 +186,8 @@ _EchoKey: TypeAlias = tuple[str, str, int, str]
 def _echo_keys(error: _Error) -> set[_EchoKey]:
     """What another error must share to be an echo of this one: kind, text, sentence, and family.
 
-    What is told of a thing (its side, its size) is told once a sentence, whatever it is told of. Things
+    What is told of a thing (its side, its size) is told once a sentence, whatever it is told of. Right
+    taken for left is one mistake in the whole report, however many findings go with it. Things
     themselves are one only in a family: what makes the lung white and what it may be.
     """
     keys: set[_EchoKey] = set()
@@ -192,6 +196,8 @@ def _echo_keys(error: _Error) -> set[_EchoKey]:
             continue
         families = ("",) if error.kind in _TOLD_OF_THINGS else _FAMILIES.get(told.category, ())
         keys |= {(error.kind, who, told.sentence.start, family) for family in families}
+    if error.kind == "side" and error.ours is not None and error.theirs is not None:
+        keys.add(("side", f"{error.ours.side} for {error.theirs.side}", 0, ""))
     return keys
 
 
