@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,33 @@ class Sample:
         """For each draw, the rows in it with how often each is in it."""
         for weights in self.weights:
             yield [(self.rows[i], float(weights[i])) for i in np.flatnonzero(weights).tolist()]
+
+
+class WatchedSample(Sample):
+    """A sample that remembers the last quotient of totals that was asked of it."""
+
+    def __init__(self, rows: Sequence[Statistics]) -> None:
+        """Each row counts once."""
+        super().__init__(rows)
+        self.asked: tuple[str, str] | None = None
+        self.given: Numbers | None = None
+
+    def ratio(self, top: str, bottom: str) -> Numbers:
+        """One total over another, and remember which."""
+        self.asked, self.given = (top, bottom), super().ratio(top, bottom)
+        return self.given
+
+
+def find_quotient(combine: Callable[[Sample], Numbers], rows: Sequence[Statistics]) -> tuple[str, str] | None:
+    """The two statistics whose totals a number is the quotient of; None where it is none.
+
+    >>> rows = [{"right": 1, "asked": 1}, {"right": 0, "asked": 1}]
+    >>> find_quotient(lambda sample: sample.ratio("right", "asked"), rows)
+    ('right', 'asked')
+    >>> find_quotient(lambda sample: 1 - sample.ratio("right", "asked"), rows)
+    """
+    sample = WatchedSample(rows)
+    return sample.asked if combine(sample) is sample.given else None
 
 
 def safe_divide(top: Numbers, bottom: Numbers) -> Numbers:

@@ -73,7 +73,7 @@ def test_clusters_are_drawn_whole() -> None:
     """With clusters, the draws are those of lists in which whole patients are repeated."""
     first, second = pair(30, seed=1)
     clusters = {unit: f"p{int(unit) % 7}" for unit in first}
-    ours = difference(mean, first, second, clusters=clusters, draws=400, seed=8)
+    ours = difference(mean, first, second, clusters=clusters, draws=400, seed=8, method="percentile")
     random, values = np.random.default_rng(8), []
     for _ in range(400):
         units = [u for i in random.integers(0, 7, size=7) for u in first if clusters[u] == f"p{i}"]
@@ -99,11 +99,15 @@ def test_swapped_readers_swap_the_sign() -> None:
 
 
 def test_a_reader_does_not_differ_from_itself() -> None:
-    """The same rows twice: difference 0 and p = 1."""
+    """The same rows twice: difference 0 and p = 1, and no interval of no width."""
     first, _ = pair(40)
     found = difference(mean, first, first)
-    assert (found.difference.value, found.difference.low, found.difference.high) == (0, 0, 0)
+    assert (found.difference.value, found.difference.low, found.difference.high) == (0, None, None)
     assert found.p == 1
+    assert "alike" in str(found)
+    drawn = difference(mean, first, first, method="percentile")
+    assert (drawn.difference.value, drawn.difference.low, drawn.difference.high) == (0, 0, 0)
+    assert drawn.p == 1
 
 
 def test_order_of_units_does_not_matter() -> None:

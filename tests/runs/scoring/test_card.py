@@ -35,10 +35,11 @@ def test_scores_are_a_table() -> None:
     table = CARD.to_arrow()
     assert table.column_names == [
         "metric", "value", "low", "high", "n", "better", "official", "about", "reference",
+        "method", "note",
     ]  # fmt: skip
     assert table.to_pylist()[0] == {
         "metric": "accuracy", "value": 0.4, "low": 0.1, "high": 0.7, "n": 5, "better": "higher",
-        "official": True, "about": "right", "reference": "ours",
+        "official": True, "about": "right", "reference": "ours", "method": "", "note": "",
     }  # fmt: skip
     assert table["value"].to_pylist() == [0.4, None]
     assert table["official"].to_pylist() == [True, False]
