@@ -118,7 +118,9 @@ def jackknife_variance(left_out: Numbers) -> float:
     return float((len(known) - 1) / len(known) * ((known - known.mean()) ** 2).sum())
 
 
-def share_interval(top: Numbers, bottom: Numbers, *, level: float, word: str = "patients") -> Ends:
+def share_interval(
+    top: Numbers, bottom: Numbers, *, level: float, word: str = "patients", fewest: int = FEWEST
+) -> Ends:
     """The interval of a share of units, from the units right and asked of each cluster.
 
     Wilson's, with Student's t in place of the normal quantile and as many units as independent ones
@@ -134,7 +136,7 @@ def share_interval(top: Numbers, bottom: Numbers, *, level: float, word: str = "
     there = bottom > 0
     top, bottom = top[there], bottom[there]
     clusters = len(top)
-    if clusters < FEWEST:
+    if clusters < fewest:
         return Ends(None, None, "none", few_note(clusters, word))
     units = float(bottom.sum())
     share = float(top.sum()) / units
@@ -173,7 +175,13 @@ def wilson(share: float, n: float, quantile: float, alpha: float) -> tuple[float
 
 
 def jackknife_interval(
-    value: float, left_out: Numbers, bounds: Bounds, *, level: float, word: str = "patients"
+    value: float,
+    left_out: Numbers,
+    bounds: Bounds,
+    *,
+    level: float,
+    word: str = "patients",
+    fewest: int = FEWEST,
 ) -> Ends:
     """The interval of any number, from what it is without each cluster.
 
@@ -189,7 +197,7 @@ def jackknife_interval(
     """
     known = left_out[np.isfinite(left_out)]
     clusters = len(known)
-    if clusters < FEWEST:
+    if clusters < fewest:
         return _no_ends(len(left_out), word)
     variance = jackknife_variance(known)
     # What the order of additions leaves is no spread.

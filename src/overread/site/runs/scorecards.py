@@ -205,7 +205,7 @@ def _compute_calibration(card: Card) -> Calibration:
                 right=Score(value=own.value, low=own.low, high=own.high, n=n),
             )
         )
-    wanted = ("calibration_error", "brier", "log_loss")
+    wanted = ("calibration_error", "calibration_error_debiased", "brier", "log_loss")
     return Calibration(
         bins=bins,
         without=int(all_of.total(f"bin:{BINS}:n")[0]),
