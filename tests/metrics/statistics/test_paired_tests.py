@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -200,6 +202,8 @@ def test_mcnemar_is_statsmodels(table: tuple[int, int, int, int]) -> None:
     cells = [[both, alone], [other, neither]]
     if alone + other:
         assert found.exact_p == pytest.approx(their_mcnemar(cells, exact=True).pvalue)
+        assert found.mid_p == pytest.approx(plain_mid_p(alone, other))
+        assert found.mid_p < found.exact_p
     else:
         assert (found.exact_p, found.chi_square, found.chi_square_p) == (1, None, None)
     if alone != other:
@@ -210,9 +214,21 @@ def test_mcnemar_is_statsmodels(table: tuple[int, int, int, int]) -> None:
         assert (found.chi_square, found.chi_square_p) == (0, 1)
 
 
+def plain_mid_p(alone: int, other: int) -> float:
+    """All outcomes further from a half than the counts found, and half of those as far."""
+    whole = Fraction(1, 2 ** (alone + other))
+    found, far = Fraction(0), abs(alone - other)
+    for count in range(alone + other + 1):
+        own = abs(2 * count - alone - other)
+        part = Fraction(int(own > far)) + Fraction(int(own == far), 2)
+        found += comb(alone + other, count) * whole * part
+    return float(found)
+
+
 def test_mcnemar_known_answer() -> None:
-    """Ten against none is 2 · 2⁻¹⁰, and the corrected chi-square is 81 / 10."""
+    """Ten against none is 2 · 2⁻¹⁰, half of it the mid-p, and the corrected chi-square is 81 / 10."""
     found = mcnemar(*answers((70, 10, 0, 20)))
+    assert found.mid_p == pytest.approx(2**-10)
     assert found.exact_p == pytest.approx(2**-9)
     assert found.chi_square == pytest.approx(8.1)
 

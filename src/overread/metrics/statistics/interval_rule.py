@@ -24,8 +24,8 @@ FEWEST = 5
 """Clusters under which no interval is given: even Student's t is then mostly about the t."""
 MANY = 200
 """Clusters from which on a number that is no ratio of totals is drawn rather than jackknifed."""
-RARE = 3.0
-"""Units right (or wrong) up to which Wilson's end is moved outwards."""
+RARE = 3.5
+"""Units right (or wrong) below which Wilson's end is moved outwards: three, whatever the last bit says."""
 _HAIR = 1e-12
 
 
@@ -143,7 +143,9 @@ def share_interval(
     worth = float(clusters)
     if 0 < share < 1:
         variance = jackknife_variance(leave_one_out_ratios(top, bottom))
-        worth = min(units, share * (1 - share) / variance) if variance > 0 else units
+        # As many as give this variance; clusters of one unit each are worth their number.
+        alone = share * (1 - share) / (units - 1)
+        worth = units * min(1.0, alone / variance) if variance > 0 else units
     low, high = wilson(share, worth, t_quantile(clusters, level), 1 - level)
     return Ends(low, high, "wilson")
 
@@ -276,7 +278,7 @@ def paired_share_interval(
     value, differing = float(apart.mean()), float(np.abs(apart).mean())
     effect = n / clusters
     if differing:
-        alone = (differing - value**2) / n
+        alone = (differing - value**2) / (n - 1)
         variance = jackknife_variance(leave_one_out_ratios(sums, sizes.astype(np.float64)))
         effect = max(1.0, variance / alone) if alone > 0 else effect
     worth = n / effect

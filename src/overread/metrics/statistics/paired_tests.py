@@ -82,8 +82,8 @@ class McNemar(Result):
     left_out: tuple[int, int]
     notes: tuple[str, ...] = ()
     mid_p: float = 1.0
-    """The exact p less half the chance of the very counts found: nearer to 5 % where nothing differs,
-    and now and then above it. 1 where the counts are equal."""
+    """The exact p with what is as extreme as the counts found taken by half (Fagerland et al. 2013):
+    less cautious, and now and then above its 5 %. 1 where the readers are right on the same units."""
 
     @property
     def n(self) -> int:
@@ -332,8 +332,8 @@ def mcnemar(
     statistic = chi_p = None
     if apart:
         exact = min(1.0, 2 * float(binom.cdf(min(alone, other), apart, 0.5)))
-        if alone != other:
-            mid = exact - float(binom.pmf(min(alone, other), apart, 0.5))
+        same = float(binom.pmf(min(alone, other), apart, 0.5))
+        mid = exact - same if alone != other else 1 - same / 2
         # The correction only ever takes away: equal counts give 0, not 1 / apart.
         statistic = max(0, abs(alone - other) - 1) ** 2 / apart
         chi_p = float(chi2.sf(statistic, 1))
