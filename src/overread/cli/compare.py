@@ -173,6 +173,7 @@ def _print_ranks(console: Console, compared: MetricComparison) -> None:
         value = format_number(rank.value)
         table.add_row(f"{rank.rank:g}", safe(rank.reader), value, sure, between, share, left)
     console.print(table)
-    level = compared.ranking.level
-    console.print(f"sure sets hold for all readers at once, in {level:.0%} of samples", style="dim")
+    if compared.ranking.ranks[0].best is not None:
+        level = compared.ranking.level
+        console.print(f"sure sets hold for all readers at once, in {level:.0%} of samples", style="dim")
     console.print()

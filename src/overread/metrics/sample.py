@@ -33,6 +33,8 @@ class Sample:
         if self.weights.ndim != 2 or self.weights.shape[1] != len(rows):
             raise ValueError(f"weights of shape {self.weights.shape} for {len(rows)} rows")
         self._columns: dict[str, Numbers] = {}
+        self.last_quotient: tuple[tuple[str, str], Numbers] | None = None
+        """The last quotient of totals that was asked for, and the answer: see `find_quotient`."""
 
     @property
     def draws(self) -> int:
@@ -53,7 +55,9 @@ class Sample:
 
     def ratio(self, top: str, bottom: str) -> Numbers:
         """One total over another, one number a draw; NaN where there is nothing below."""
-        return safe_divide(self.total(top), self.total(bottom))
+        values = safe_divide(self.total(top), self.total(bottom))
+        self.last_quotient = (top, bottom), values
+        return values
 
     def each(self) -> Iterator[list[tuple[Statistics, float]]]:
         """For each draw, the rows in it with how often each is in it."""
@@ -61,31 +65,19 @@ class Sample:
             yield [(self.rows[i], float(weights[i])) for i in np.flatnonzero(weights).tolist()]
 
 
-class WatchedSample(Sample):
-    """A sample that remembers the last quotient of totals that was asked of it."""
-
-    def __init__(self, rows: Sequence[Statistics]) -> None:
-        """Each row counts once."""
-        super().__init__(rows)
-        self.asked: tuple[str, str] | None = None
-        self.given: Numbers | None = None
-
-    def ratio(self, top: str, bottom: str) -> Numbers:
-        """One total over another, and remember which."""
-        self.asked, self.given = (top, bottom), super().ratio(top, bottom)
-        return self.given
-
-
-def find_quotient(combine: Callable[[Sample], Numbers], rows: Sequence[Statistics]) -> tuple[str, str] | None:
+def find_quotient(combine: Callable[[Sample], Numbers], sample: Sample) -> tuple[str, str] | None:
     """The two statistics whose totals a number is the quotient of; None where it is none.
 
-    >>> rows = [{"right": 1, "asked": 1}, {"right": 0, "asked": 1}]
-    >>> find_quotient(lambda sample: sample.ratio("right", "asked"), rows)
+    >>> once = Sample([{"right": 1, "asked": 1}, {"right": 0, "asked": 1}])
+    >>> find_quotient(lambda sample: sample.ratio("right", "asked"), once)
     ('right', 'asked')
-    >>> find_quotient(lambda sample: 1 - sample.ratio("right", "asked"), rows)
+    >>> find_quotient(lambda sample: 1 - sample.ratio("right", "asked"), once)
     """
-    sample = WatchedSample(rows)
-    return sample.asked if combine(sample) is sample.given else None
+    sample.last_quotient = None
+    found = combine(sample)
+    if sample.last_quotient is None or sample.last_quotient[1] is not found:
+        return None
+    return sample.last_quotient[0]
 
 
 def safe_divide(top: Numbers, bottom: Numbers) -> Numbers:

@@ -13,7 +13,7 @@ from scipy.stats import binom, chi2, norm, ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from overread import catalog
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.sample import Numbers, Sample, find_quotient
 from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, breakdown, interval
 from overread.metrics.statistics.interval_rule import (
     FEWEST,
@@ -48,6 +48,20 @@ def rows(tops: Any, bottoms: Any = None) -> list[dict[str, float]]:
 
 def names(n: int) -> list[str]:
     return [f"case {i:04d}" for i in range(n)]
+
+
+def test_quotients_are_known_for_what_they_are() -> None:
+    """Whichever way a metric asks for one; what is done with it afterwards makes it something else."""
+    once = [{"right": 1, "asked": 1, "hit": 1, "judged": 1, "all_factual": 1, "cases": 1}]
+    for name, asked in {
+        "accuracy": ("right", "asked"),
+        "hit_rate": ("hit", "judged"),
+        "case_all_factual": ("all_factual", "cases"),
+        "calibration_error": None,
+        "overall_instance_f1": None,
+    }.items():
+        assert find_quotient(catalog.find("metrics", name).combine, Sample(once)) == asked
+    assert find_quotient(hidden_ratio, Sample(rows([1, 2]))) is None
 
 
 @given(st.integers(4, 300), st.data(), st.sampled_from([0.8, 0.9, 0.95, 0.99]))

@@ -292,7 +292,7 @@ class _RuledIntervals:
         whole = Sample(rows)
         self.quotients: dict[str, tuple[Numbers, Numbers]] = {}
         for name, combine in combines.items():
-            asked = find_quotient(combine, rows)
+            asked = find_quotient(combine, whole)
             if asked is not None:
                 self.quotients[name] = whole.column(asked[0]), whole.column(asked[1])
 

@@ -262,10 +262,10 @@ def _quotient_totals(
     """
     tops, bottoms, columns = [], [], []
     for rows, value in zip(pair, values, strict=True):
-        asked = find_quotient(combine, rows)
+        sample = Sample(rows)
+        asked = find_quotient(combine, sample)
         if asked is None:
             return None
-        sample = Sample(rows)
         for name, totals in zip(asked, (tops, bottoms), strict=True):
             columns.append(sample.column(name))
             totals.append(np.bincount(drawn.codes, weights=columns[-1], minlength=drawn.clusters))

@@ -256,10 +256,10 @@ def rank_sets(
 
 def _is_share(combine: Combine, rows: Sequence[Statistics]) -> bool:
     """Whether the number is a share of units that are right or wrong."""
-    asked = find_quotient(combine, rows) if rows else None
+    sample = Sample(rows)
+    asked = find_quotient(combine, sample) if rows else None
     if asked is None:
         return False
-    sample = Sample(rows)
     return is_counts(sample.column(asked[0]), sample.column(asked[1]))
 
 

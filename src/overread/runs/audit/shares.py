@@ -149,6 +149,10 @@ def resting_interval(
     ]
     drawn = BootstrapDraws([clusters[key] for key in keys], draws=draws, seed=seed)
     found = intervals({"": _resting_quotient}, rows, drawn, level=level)[""]
+    if found.low is None and found.value is not None:
+        # Without any spread the bounds alone say something: all of them, or none.
+        ends = {"": Bounds(-1.0, 1.0)}
+        found = intervals({"": _resting_quotient}, rows, drawn, level=level, bounds=ends)[""]
     value, low, high = (
         None if one is None else min(1.0, max(-1.0, one)) for one in (found.value, found.low, found.high)
     )
