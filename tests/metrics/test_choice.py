@@ -126,7 +126,8 @@ def test_debiased_calibration_error_is_the_root_that_scipy_finds(seed: int) -> N
 
     def excess(part: float) -> float:
         sizes = [k * np.sqrt(np.pi / 2) for _, k in bins]
-        return sum(foldnorm.mean(part * g / s, scale=s) for (g, _), s in zip(bins, sizes, strict=True)) - seen
+        sums = sum(foldnorm.mean(part * g / s, scale=s) for (g, _), s in zip(bins, sizes, strict=True))
+        return float(sums - seen)
 
     plain = seen * brentq(excess, 0, 1, xtol=1e-12) if seen > scatter else seen - scatter
     assert value(c.CALIBRATION_ERROR_DEBIASED, cases) == pytest.approx(plain / len(cases), abs=1e-8)

@@ -78,18 +78,18 @@ def test_numbers_that_are_no_quotients_are_combined_again(monkeypatch: pytest.Mo
         ]
         for m in (3, 2)
     ]
-    exact = swap_rows(f1, *pair, codes, draws=10, seed=0)
+    exact = swap_rows(f1, pair[0], pair[1], codes, draws=10, seed=0)
     values = []
     for swap in itertools.product((False, True), repeat=9):
         sides = [[rows[(i + swap[codes[k]]) % 2][k] for k in range(27)] for i, rows in ((0, pair), (1, pair))]
         values.append(float(f1(Sample(sides[0]))[0] - f1(Sample(sides[1]))[0]))
     assert exact.p == pytest.approx(np.mean(np.abs(values) >= abs(values[0]) - 1e-12))
     monkeypatch.setattr(swap_test, "ALL_RECOMBINED", 2)
-    drawn = swap_rows(f1, *pair, codes, draws=4000, seed=0)
+    drawn = swap_rows(f1, pair[0], pair[1], codes, draws=4000, seed=0)
     assert drawn.method == "4000 drawn swaps within clusters"
     assert drawn.p == pytest.approx(exact.p, abs=0.03)
-    assert drawn == swap_rows(f1, *pair, codes, draws=4000, seed=0)
-    assert drawn != swap_rows(f1, *pair, codes, draws=4000, seed=1)
+    assert drawn == swap_rows(f1, pair[0], pair[1], codes, draws=4000, seed=0)
+    assert drawn != swap_rows(f1, pair[0], pair[1], codes, draws=4000, seed=1)
 
 
 def test_patients_on_whom_readers_are_alike_do_not_matter() -> None:

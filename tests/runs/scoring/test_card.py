@@ -74,3 +74,6 @@ def test_a_card_shows_itself() -> None:
     assert html.count(NOTICE) == 1
     assert "<td>accuracy</td><td>0.4</td><td>0.1</td><td>0.7</td><td>5</td>" in html
     assert "5 cases, 1 missing, 2 failed." in html
+    few = CARD.scores["accuracy"].model_copy(update={"low": None, "high": None, "note": "only 4 cases: …"})
+    html = CARD.model_copy(update={"scores": {"accuracy": few}})._repr_html_()
+    assert "<td>accuracy</td><td>0.4</td><td>only 4 cases</td>" in html

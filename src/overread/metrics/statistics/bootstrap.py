@@ -20,6 +20,7 @@ from overread.metrics.statistics.interval_rule import (
     Bounds,
     Ends,
     RuleMethod,
+    cluster_totals,
     few_note,
     is_counts,
     jackknife_interval,
@@ -337,8 +338,7 @@ class _RuledIntervals:
         if name not in self.quotients:
             return None
         above, below = (column[places] for column in self.quotients[name])
-        top = np.bincount(codes, weights=above, minlength=clusters)
-        bottom = np.bincount(codes, weights=below, minlength=clusters)
+        top, bottom = (cluster_totals(codes, column, clusters) for column in (above, below))
         total = bottom.sum()
         if total <= 0 or not math.isclose(top.sum() / total, value, rel_tol=1e-9, abs_tol=1e-12):
             return None

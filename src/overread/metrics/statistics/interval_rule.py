@@ -98,6 +98,16 @@ def is_counts(top: Numbers, bottom: Numbers) -> bool:
     )
 
 
+def cluster_totals(codes: NDArray[np.int64], values: Numbers, clusters: int = 0) -> Numbers:
+    """The sum of the values of each cluster; `codes` says whose each is.
+
+    >>> cluster_totals(np.array([0, 2, 0]), np.array([0.5, 1.0, 0.25]))
+    array([0.75, 0.  , 1.  ])
+    """
+    totals: Numbers = np.bincount(codes, weights=values, minlength=clusters).astype(np.float64)
+    return totals
+
+
 def leave_one_out_ratios(top: Numbers, bottom: Numbers) -> Numbers:
     """One total over another without each cluster in turn; `top` and `bottom` are their totals.
 
@@ -270,7 +280,7 @@ def paired_share_interval(
     >>> round(found.low, 4), round(found.high, 4)
     (-0.0003, 0.0141)
     """
-    sums, sizes = np.bincount(codes, weights=apart), np.bincount(codes)
+    sums, sizes = cluster_totals(codes, apart), cluster_totals(codes, np.ones(len(apart)))
     clusters = len(sums)
     if clusters < FEWEST:
         return Ends(None, None, "none", few_note(clusters, word))
@@ -279,7 +289,7 @@ def paired_share_interval(
     effect = n / clusters
     if differing:
         alone = (differing - value**2) / (n - 1)
-        variance = jackknife_variance(leave_one_out_ratios(sums, sizes.astype(np.float64)))
+        variance = jackknife_variance(leave_one_out_ratios(sums, sizes))
         effect = max(1.0, variance / alone) if alone > 0 else effect
     worth = n / effect
     centre = value * worth / (worth + 2)

@@ -27,6 +27,7 @@ from overread.metrics.statistics.interval_rule import (
     MANY,
     UNBOUNDED,
     Bounds,
+    cluster_totals,
     is_counts,
     jackknife_difference,
     leave_one_out_ratios,
@@ -260,7 +261,9 @@ def _quotient_totals(
     """Above and below of each cluster, for both readers, and the columns of their rows; None where the
     number is no quotient of totals.
     """
-    tops, bottoms, columns = [], [], []
+    tops: list[Numbers] = []
+    bottoms: list[Numbers] = []
+    columns: list[Numbers] = []
     for rows, value in zip(pair, values, strict=True):
         sample = Sample(rows)
         asked = find_quotient(combine, sample)
@@ -268,7 +271,7 @@ def _quotient_totals(
             return None
         for name, totals in zip(asked, (tops, bottoms), strict=True):
             columns.append(sample.column(name))
-            totals.append(np.bincount(drawn.codes, weights=columns[-1], minlength=drawn.clusters))
+            totals.append(cluster_totals(drawn.codes, columns[-1], drawn.clusters))
         if not math.isclose(tops[-1].sum() / bottoms[-1].sum(), value, rel_tol=1e-9, abs_tol=1e-12):
             return None
     return tops, bottoms, columns

@@ -125,10 +125,16 @@ def compute_scores(
 def _make_score(metric: Metric, units: UnitRows, inside: Sequence[int], found: Interval) -> Score:
     judged = [place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)]
     n = len({units.places[place][0] for place in judged} if metric.counts == "cases" else judged)
-    method, note = found.method, found.note
-    if not found.draws and method in ("percentile", "bca"):  # nothing was asked for, or nothing is there
-        method, note = "", ""
-    return Score(value=found.value, low=found.low, high=found.high, n=n, method=method, note=note)
+    # Percentiles of no draws: nothing was asked for, or nothing is there.
+    made = bool(found.draws) or found.method not in ("percentile", "bca")
+    return Score(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=n,
+        method=found.method if made else "",
+        note=found.note if made else "",
+    )
 
 
 def _group_members(units: UnitRows, entries: Mapping[str, Entry]) -> dict[tuple[str, str], list[int]]:

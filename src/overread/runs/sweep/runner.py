@@ -242,5 +242,12 @@ def choice_agreement(folder: Path, card: Card, bootstrap: BootstrapSettings) -> 
     if not rows or not any(reading.choice for own in by_case.values() for reading in own):
         return None
     share = partial(Sample.ratio, top="same", bottom="cases")
-    drawing = {"draws": bootstrap.draws, "seed": bootstrap.seed}
-    return interval(share, rows, clusters, level=bootstrap.level, bounds=Bounds(0.0, 1.0), **drawing)
+    return interval(
+        share,
+        rows,
+        clusters,
+        draws=bootstrap.draws,
+        seed=bootstrap.seed,
+        level=bootstrap.level,
+        bounds=Bounds(0.0, 1.0),
+    )
