@@ -200,7 +200,8 @@ def jackknife_interval(
     Between two finite bounds it is Wilson's form with the jackknife's variance: the variance is taken
     to shrink towards the bounds, as it must. From 0 to 1 one further cluster of which nothing is known
     is reckoned with, since a failure that has not been seen yet has no variance. With a lower bound
-    alone the variance is taken to grow with the number; without any bound it is Student's.
+    alone the variance is taken to grow with the number, and the further cluster to vary as much as the
+    number is large; without any bound it is Student's.
 
     >>> spread = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
     >>> found = jackknife_interval(0.75, leave_one_out_ratios(spread, np.ones(6)), Bounds(), level=0.95)
@@ -232,13 +233,13 @@ def jackknife_interval(
         if variance_of_place > 0 and room / variance_of_place >= clusters / 4:
             low, high = wilson(place, room / variance_of_place, quantile, 1 - level)
             return Ends(bounds.low + width * low, bounds.low + width * high, "score-t")
-    if not variance:
-        return Ends(None, None, "none", f"all {word} alike: no interval without spread")
     if inside and math.isfinite(bounds.low) and value > bounds.low and not math.isfinite(bounds.high):
         above = value - bounds.low
-        grown = quantile**2 * variance / above
+        grown = quantile**2 * (variance + (above / clusters) ** 2) / above
         half = math.sqrt(grown * above + grown**2 / 4)
         return Ends(max(bounds.low, value + grown / 2 - half), value + grown / 2 + half, "score-t")
+    if not variance:
+        return Ends(None, None, "none", f"all {word} alike: no interval without spread")
     half = quantile * math.sqrt(variance)
     low, high = value - half, value + half
     if inside:
