@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, chi2, norm, ttest_1samp
+from scipy.special import gammaincinv
+from scipy.stats import binom, chi2, norm, t, ttest_1samp
 from statsmodels.stats.proportion import proportion_confint
 
 from overread import catalog
@@ -27,6 +28,7 @@ from overread.metrics.statistics.interval_rule import (
     wilson,
 )
 from overread.metrics.statistics.paired_tests import difference
+from overread.metrics.statistics.quantiles import gamma_quantile, student_quantile
 from tools.measure.coverage import KINDS, SHARES, SIZES, mean_coverage, pooled_f1_coverage, share_coverage
 
 UNIT = Bounds(0.0, 1.0)
@@ -62,6 +64,13 @@ def test_quotients_are_known_for_what_they_are() -> None:
     }.items():
         assert find_quotient(catalog.find("metrics", name).combine, Sample(once)) == asked
     assert find_quotient(hidden_ratio, Sample(rows([1, 2]))) is None
+
+
+@given(st.integers(1, 3000), st.floats(0.5, 0.999), st.floats(0.001, 5), st.floats(0.001, 0.5))
+def test_quantiles_are_scipys(freedom: int, level: float, shape: float, chance: float) -> None:
+    """Student's t and the gamma distribution, without loading scipy."""
+    assert student_quantile(freedom, level) == pytest.approx(t.ppf((1 + level) / 2, freedom), rel=1e-9)
+    assert gamma_quantile(shape, chance) == pytest.approx(gammaincinv(shape, chance), rel=1e-8, abs=1e-20)
 
 
 @given(st.integers(4, 300), st.data(), st.sampled_from([0.8, 0.9, 0.95, 0.99]))

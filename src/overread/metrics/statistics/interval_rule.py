@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from overread.metrics.contract import Metric
 from overread.metrics.sample import Numbers
+from overread.metrics.statistics.quantiles import gamma_quantile, student_quantile
 
 RuleMethod: TypeAlias = Literal["wilson", "score-t", "cluster-t", "paired-t", "none"]
 """What the rule chose: see `docs/grading.md`."""
@@ -81,9 +82,7 @@ def t_quantile(clusters: int, level: float) -> float:
     >>> round(t_quantile(10, 0.95), 3)
     2.262
     """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(clusters - 1, (1 + level) / 2))
+    return student_quantile(clusters - 1, level)
 
 
 def is_counts(top: Numbers, bottom: Numbers) -> bool:
@@ -168,8 +167,6 @@ def wilson(share: float, n: float, quantile: float, alpha: float) -> tuple[float
     >>> [round(end, 4) for end in wilson(0.5, 20, 1.959964, 0.05)]
     [0.2993, 0.7007]
     """
-    from scipy.special import gammaincinv
-
     square = quantile**2
     middle = (share + square / (2 * n)) / (1 + square / n)
     half = quantile / (1 + square / n) * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
@@ -178,11 +175,11 @@ def wilson(share: float, n: float, quantile: float, alpha: float) -> tuple[float
     if share <= _HAIR:
         low = 0.0
     elif right <= RARE:
-        low = min(low, float(gammaincinv(right, alpha)) / n)
+        low = min(low, gamma_quantile(right, alpha) / n)
     if share >= 1 - _HAIR:
         high = 1.0
     elif wrong <= RARE:
-        high = max(high, 1 - float(gammaincinv(wrong, alpha)) / n)
+        high = max(high, 1 - gamma_quantile(wrong, alpha) / n)
     return max(0.0, min(low, share)), min(1.0, max(high, share))
 
 
