@@ -141,4 +141,4 @@ def test_readings_that_cite_nothing_are_named(sketch: Path, tmp_path: Path) -> N
 
     told = asyncio.run(talk())
     assert "2 readings that cite nothing, with all their pictures hidden: sketch0000" in told
-    assert "hidden   2        0.000 (only 2 patients)" in told
+    assert "hidden   2        0.000 (only 2 cases)" in told
