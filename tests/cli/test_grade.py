@@ -67,7 +67,9 @@ def test_a_perfect_choice(sketch: Path, tmp_path: Path) -> None:
     root = sketch / "medthinkvqa"
     card = graded("medthinkvqa", root, answers(sketch, tmp_path / "p.jsonl"))
     assert card["accuracy"] == 1.0
-    assert card["scores"]["accuracy"]["low"] == 1.0
+    found = card["scores"]["accuracy"]
+    assert (found["low"], found["method"]) == (None, "none")
+    assert found["note"] == f"only {found['n']} patients: no interval under 5"
     assert card["scores"]["accuracy"]["n"] == card["cases"] == 2
     assert card["signature"]["versions"]["overread"]
     assert card["signature"]["intervals"]["draws"] == 1000

@@ -40,6 +40,8 @@ def test_a_number_and_its_interval_have_the_same_places() -> None:
     assert format_score(score) == ["132.4", "67.3 – 179.3"]
     assert format_score(Score(value=10.0, low=9.5, high=10.0, n=1)) == ["10.00", "9.50 – 10.00"]
     assert format_score(Score(value=0.5, n=1)) == ["0.500", ""]
+    few = Score(value=0.5, n=4, method="none", note="only 4 patients: no interval under 5")
+    assert format_score(few) == ["0.500", "only 4 patients"]
     assert format_score(Score(value=None, n=0)) == format_score(None) == ["–", ""]
     lines = format_scores([score, Score(value=7.0, low=1.0, high=8.0, n=1), None])
     assert lines == ["132.4  67.3 – 179.3", "7.000  1.000 – 8.000", "    –"]

@@ -41,9 +41,10 @@ def compare(
 ) -> None:
     """Set readers of the same split side by side: scores, paired differences, ranks.
 
-    Differences come with an interval and a p from draws of whole patients, the same for both
-    readers; right-or-wrong scores with McNemar's test too. Ranks come with the range that the draws
-    leave open, and pairs are tested by Wilcoxon's signed-rank test with Holm's correction.
+    Differences come with an interval over whole patients, and a p from swapping the readers within
+    patients; right-or-wrong scores with McNemar's test too, exact and mid-p. Ranks come with sets that
+    hold for all readers at once, with the range that draws leave open, and pairs are tested by
+    Wilcoxon's signed-rank test with Holm's correction.
     """
     from overread.cli.console import print_json
     from overread.runs.scoring.aggregation import BootstrapSettings
@@ -118,14 +119,16 @@ def _print_differences(console: Console, found: CardComparison, shown: list[str]
 
     console.print(f"[bold]against {safe(found.baseline)}[/]")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("reader", "score", "difference", "interval", "p", "McNemar's p"):
+    for column in ("reader", "score", "difference", "interval", "p", "McNemar's p", "mid-p"):
         table.add_column(column, justify="right" if column == "difference" else "left")
     notes: dict[str, None] = {}
     for metric in shown:
         compared = found.metrics[metric]
         for reader, apart in compared.differences.items():
             span = apart.difference
-            between = "" if span.low is None else f"{span.low:+.3f} to {span.high:+.3f}"
+            between = span.note.partition(":")[0] if found.bootstrap.draws else ""
+            if span.low is not None:
+                between = f"{span.low:+.3f} to {span.high:+.3f}"
             test = compared.mcnemar.get(reader)
             table.add_row(
                 safe(reader),
@@ -134,6 +137,7 @@ def _print_differences(console: Console, found: CardComparison, shown: list[str]
                 between,
                 _format_p(apart.p),
                 _format_p(test.exact_p) if test else "",
+                _format_p(test.mid_p) if test else "",
             )
             notes |= dict.fromkeys((*apart.notes, *(test.notes if test else ())))
             if any(apart.left_out):
@@ -161,13 +165,18 @@ def _print_ranks(console: Console, compared: MetricComparison) -> None:
         return
     console.print(f"[bold]ranks by {safe(compared.metric.name)}[/]")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("rank", "reader", "score", "by draws", "first in", "range of ranks by Wilcoxon"):
+    for column in ("rank", "reader", "score", "sure set", "by draws", "first in", "by Wilcoxon"):
         table.add_column(column)
     for rank in compared.ranking.ranks:
         between = "" if rank.low is None else f"{rank.low:g} – {rank.high:g}"
         share = "" if rank.first is None else f"{rank.first:.0%} of draws"
         tested = compared.significance
         left = "{} – {}".format(*tested.ranges[rank.reader]) if tested else ""
-        table.add_row(f"{rank.rank:g}", safe(rank.reader), format_number(rank.value), between, share, left)
+        sure = "" if rank.best is None else f"{rank.best} – {rank.worst}"
+        value = format_number(rank.value)
+        table.add_row(f"{rank.rank:g}", safe(rank.reader), value, sure, between, share, left)
     console.print(table)
+    if compared.ranking.ranks[0].best is not None:
+        level = compared.ranking.level
+        console.print(f"sure sets hold for all readers at once, in {level:.0%} of samples", style="dim")
     console.print()

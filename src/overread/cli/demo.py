@@ -232,5 +232,6 @@ def _format_interval(found: object, *, sign: str = "") -> str:
     if value is None:
         return "–"
     if low is None or high is None:
-        return f"{value:{sign}.3f}"
+        why = getattr(found, "note", "").partition(":")[0]
+        return f"{value:{sign}.3f}" + (f"\n({why})" if why else "")
     return f"{value:{sign}.3f}\n({low:{sign}.2f} – {high:{sign}.2f})"

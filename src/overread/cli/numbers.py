@@ -14,7 +14,10 @@ def format_interval(found: Interval, *, sign: str = "") -> str:
     """A value with its interval behind it; with sign="+" differences show theirs."""
     if found.value is None:
         return "undefined"
-    between = "" if found.low is None else f" ({found.low:{sign}.3f} – {found.high:{sign}.3f})"
+    if found.low is None:
+        why = found.note.partition(":")[0]
+        return f"{found.value:{sign}.3f}" + (f" ({why})" if why else "")
+    between = f" ({found.low:{sign}.3f} – {found.high:{sign}.3f})"
     return f"{found.value:{sign}.3f}{between}"
 
 

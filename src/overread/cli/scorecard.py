@@ -145,9 +145,11 @@ def is_twin(name: str) -> bool:
 
 
 def format_score(score: Score | None) -> list[str]:
-    """A score and its interval as text, all to the same places."""
+    """A score and its interval as text, all to the same places; a few words where it has none."""
     if score is None or score.value is None:
         return ["–", ""]
+    if score.low is None:
+        return [format_number(score.value), score.note.partition(":")[0]]
     known = [value for value in (score.value, score.low, score.high) if value is not None]
     value, *ends = (format_number(value, among=known) for value in known)
     return [value, " – ".join(ends)]

@@ -216,7 +216,9 @@ def _format_difference(one: PointResult, metric: str) -> str:
     if found is None or found.difference.value is None:
         return "–"
     span = found.difference
-    between = "" if span.low is None else f"  {span.low:+.3f} to {span.high:+.3f}"
+    between = f"  {span.note.partition(':')[0]}".rstrip()
+    if span.low is not None:
+        between = f"  {span.low:+.3f} to {span.high:+.3f}"
     return f"{span.value:+.3f}{between}"
 
 

@@ -17,7 +17,15 @@ import numpy as np
 
 from overread.errors import UsageError
 from overread.metrics.sample import Numbers, Sample, safe_divide
-from overread.metrics.statistics.bootstrap import BootstrapDraws, Combine, Interval, interval, intervals
+from overread.metrics.statistics.bootstrap import (
+    BootstrapDraws,
+    Combine,
+    Interval,
+    Method,
+    interval,
+    intervals,
+)
+from overread.metrics.statistics.interval_rule import Bounds
 from overread.metrics.statistics.result import Result, format_number
 
 Label: TypeAlias = str | int | float | bool
@@ -25,6 +33,8 @@ Weighting: TypeAlias = Literal["none", "linear", "quadratic"]
 """How far apart two labels are: 1, their distance in the order of labels, or its square."""
 Level: TypeAlias = Literal["nominal", "ordinal", "interval"]
 """What differs between values: that they do, how many ratings lie between, or how much."""
+COEFFICIENT = Bounds(-1.0, 1.0)
+"""Between what a coefficient of agreement lies, by and large."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +82,9 @@ def agree(
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
+    method: Method = "rule",
 ) -> Agreement:
-    """How far two raters agree: the confusion, and each coefficient with a bootstrap interval.
+    """How far two raters agree: the confusion, and each coefficient with an interval over items.
 
     `labels` says which there are and in which order; one that is not among them is refused.
     Without it the labels are those that occur, and weighted kappas are given for numbers only,
@@ -106,7 +117,9 @@ def agree(
         "mcc": mcc,
     }
     drawn = BootstrapDraws(_own_clusters(len(rows)) if clusters is None else clusters, draws=draws, seed=seed)
-    found = intervals(combines, rows, drawn, level=level)
+    found = intervals(
+        combines, rows, drawn, level=level, method=method, bounds=dict.fromkeys(combines, COEFFICIENT)
+    )
     return Agreement(
         n=len(rows),
         labels=tuple(names),
@@ -172,11 +185,12 @@ def alpha(
     draws: int = 1000,
     seed: int = 0,
     confidence: float = 0.95,
+    method: Method = "rule",
 ) -> Alpha:
     """Krippendorff's alpha of a table: one line an item, one column a rater, None where missing.
 
     Ordinal values are numbers, or texts whose order `labels` gives; interval values are numbers.
-    The interval is that of the other numbers here: items are drawn again, with all their ratings.
+    The interval is that of the other numbers here, over items with all their ratings.
 
     >>> table = [[1, 1], [2, 2], [3, 3], [1, 2], [3, None]]
     >>> print(alpha(table, draws=0))
@@ -208,7 +222,16 @@ def alpha(
     keys = _own_clusters(len(rows)) if clusters is None else clusters
     combine = partial(krippendorff_alpha, level=level)
     return Alpha(
-        alpha=interval(combine, rows, keys, draws=draws, seed=seed, level=confidence),
+        alpha=interval(
+            combine,
+            rows,
+            keys,
+            draws=draws,
+            seed=seed,
+            level=confidence,
+            method=method,
+            bounds=COEFFICIENT,
+        ),
         level=level,
         items=len(rows),
         pairable=sum(len(line) for line in given if len(line) > 1),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,8 @@ BINS = 15
 """Equally wide bins of confidence for the calibration error."""
 FLOOR = 1e-12
 """The smallest probability that the log score believes: -ln(FLOOR), 27.6, is its worst value."""
+_STEPS = 8
+"""Newton's steps in which the debiased calibration error is found: to nine decimals and more."""
 LENGTHS = 5
 """Ranks of length that are told apart, 1 the longest; what comes after counts as the last."""
 
@@ -128,6 +131,76 @@ def calibration_error(sample: Sample) -> Numbers:
     return safe_divide(gap, sample.total("asked"))
 
 
+def calibration_error_debiased(sample: Sample) -> Numbers:
+    """The calibration error that a reader must have who shows, chance included, the one found.
+
+    Even a perfectly calibrated reader's shares of right answers scatter about its confidence, and the
+    fewer cases, the more. So the gaps of all bins are taken times one number from 0 to 1, such that these
+    gaps with their scatter (normal, of the size of a binomial count's) are on the average as large as
+    those found; the answer is what is left of them. Where the gaps found are no larger than scatter
+    alone makes them, it is how far they stay below that: 0 or less.
+
+    >>> fair = [{"asked": 1, "bin:7:n": 1, "bin:7:sure": 0.5, "bin:7:right": i % 2} for i in range(4)]
+    >>> calibration_error(Sample(fair)), calibration_error_debiased(Sample(fair))
+    (array([0.]), array([-0.1875]))
+    """
+    bins = range(BINS + 1)
+    n, sure, right = (
+        np.stack([sample.total(f"bin:{place}:{name}") for place in bins], axis=1)
+        for name in ("n", "sure", "right")
+    )
+    gaps, chance = np.abs(right - sure), expected_gap(n, safe_divide(sure, n))
+    # Where a bin is certain there is no scatter: its gap, say that of missing answers, counts whole.
+    certain = np.where(chance > 0, 0.0, gaps).sum(axis=1)
+    gaps = np.where(chance > 0, gaps, 0.0)
+    seen, scatter = gaps.sum(axis=1), chance.sum(axis=1)
+    left = seen - scatter
+    above = left > 0
+    left[above] = seen[above] * _true_part(gaps[above], chance[above])
+    return safe_divide(certain + left, sample.total("asked"))
+
+
+def _true_part(gaps: Numbers, chance: Numbers) -> Numbers:
+    """For each line, the part of the gaps that with scatter is on the average as large as the gaps.
+
+    By Newton's steps for the square of that part: what is sought is concave in it, so that every step
+    stays below the answer and comes nearer.
+    """
+    from scipy.special import ndtr
+
+    root = math.sqrt(2 / math.pi)
+    spread = np.where(chance > 0, chance, 1.0) / root
+    gaps = np.where(chance > 0, gaps, 0.0)
+    apart, wanted = gaps / spread, gaps.sum(axis=1) - chance.sum(axis=1)
+    square = np.minimum(1.0, wanted / (spread * apart**2 * root / 2).sum(axis=1))
+    for _ in range(_STEPS):
+        part = np.sqrt(square)
+        scaled = part[:, None] * apart
+        rise = gaps * (1 - 2 * ndtr(-scaled))
+        reached = (spread * root * np.expm1(-(scaled**2) / 2) + part[:, None] * rise).sum(axis=1)
+        square = np.clip(square + (wanted - reached) * 2 * part / rise.sum(axis=1), 0.0, 1.0)
+    found: Numbers = np.sqrt(square)
+    return found
+
+
+def expected_gap(n: Numbers, share: Numbers) -> Numbers:
+    """How far a binomial count is from n times the share, on the average (de Moivre); 0 for n = 0.
+
+    >>> expected_gap(np.array([1.0, 2.0, 0.0]), np.array([0.5, 0.5, np.nan]))
+    array([0.5, 0.5, 0. ])
+    """
+    from scipy.special import gammaln, xlogy
+
+    gaps = np.zeros(n.shape)
+    # Confidences that add up to a hair more than their number are certain.
+    uncertain = (n > 0) & (share > 0) & (share < 1 - 1e-12)
+    count, chance = n[uncertain], share[uncertain]
+    above = np.floor(count * chance) + 1
+    ways = gammaln(count + 1) - gammaln(above + 1) - gammaln(count - above + 1)
+    gaps[uncertain] = 2 * above * np.exp(ways + xlogy(above, chance) + xlogy(count - above + 1, 1 - chance))
+    return gaps
+
+
 def reliability(sample: Sample) -> list[dict[str, float]]:
     """The calibration curve of the first draw: for each bin that is used, n, confidence, right.
 
@@ -227,6 +300,14 @@ CALIBRATION_ERROR = Metric(
     reference="brute force in the tests",
     settings={"bins": BINS, "width": "equal", "missing": "sure and wrong, in a bin of their own"},
 )
+CALIBRATION_ERROR_DEBIASED = replace(
+    CALIBRATION_ERROR,
+    name="calibration_error_debiased",
+    about="the same without what chance adds: about 0 for a reader who is perfectly calibrated",
+    combine=calibration_error_debiased,
+    reference="binomial counts summed up and a root found by scipy in the tests",
+    settings={**CALIBRATION_ERROR.settings, "chance": "binomial in each bin, at its mean confidence"},
+)
 BRIER = Metric(
     name="brier",
     about="Brier score over all options: 0 sure and right, 2 sure and wrong",
@@ -252,5 +333,13 @@ LOG_LOSS = Metric(
 )
 
 METRICS = by_name(
-    ACCURACY, ANSWER_ACCURACY, ANSWER_RATE, POSITION_BIAS, LENGTH_BIAS, CALIBRATION_ERROR, BRIER, LOG_LOSS
+    ACCURACY,
+    ANSWER_ACCURACY,
+    ANSWER_RATE,
+    POSITION_BIAS,
+    LENGTH_BIAS,
+    CALIBRATION_ERROR,
+    CALIBRATION_ERROR_DEBIASED,
+    BRIER,
+    LOG_LOSS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ class Sample:
         if self.weights.ndim != 2 or self.weights.shape[1] != len(rows):
             raise ValueError(f"weights of shape {self.weights.shape} for {len(rows)} rows")
         self._columns: dict[str, Numbers] = {}
+        self.last_quotient: tuple[tuple[str, str], Numbers] | None = None
+        """The last quotient of totals that was asked for, and the answer: see `find_quotient`."""
 
     @property
     def draws(self) -> int:
@@ -53,12 +55,29 @@ class Sample:
 
     def ratio(self, top: str, bottom: str) -> Numbers:
         """One total over another, one number a draw; NaN where there is nothing below."""
-        return safe_divide(self.total(top), self.total(bottom))
+        values = safe_divide(self.total(top), self.total(bottom))
+        self.last_quotient = (top, bottom), values
+        return values
 
     def each(self) -> Iterator[list[tuple[Statistics, float]]]:
         """For each draw, the rows in it with how often each is in it."""
         for weights in self.weights:
             yield [(self.rows[i], float(weights[i])) for i in np.flatnonzero(weights).tolist()]
+
+
+def find_quotient(combine: Callable[[Sample], Numbers], sample: Sample) -> tuple[str, str] | None:
+    """The two statistics whose totals a number is the quotient of; None where it is none.
+
+    >>> once = Sample([{"right": 1, "asked": 1}, {"right": 0, "asked": 1}])
+    >>> find_quotient(lambda sample: sample.ratio("right", "asked"), once)
+    ('right', 'asked')
+    >>> find_quotient(lambda sample: 1 - sample.ratio("right", "asked"), once)
+    """
+    sample.last_quotient = None
+    found = combine(sample)
+    if sample.last_quotient is None or sample.last_quotient[1] is not found:
+        return None
+    return sample.last_quotient[0]
 
 
 def safe_divide(top: Numbers, bottom: Numbers) -> Numbers:

@@ -96,7 +96,7 @@ def test_clustered_draws_are_rows_really_repeated(picks: list[str], seed: int) -
     plain = repeated(rows, picks, 20, seed)
     values = evaluate({"": ratio}, rows, draw_weights(picks, 20, seed))[""]
     assert values == pytest.approx(plain, rel=1e-9, nan_ok=True)
-    found = interval(ratio, rows, picks, draws=20, seed=seed)
+    found = interval(ratio, rows, picks, draws=20, seed=seed, method="percentile")
     if len(set(picks)) > 1:
         assert (found.low, found.high) == pytest.approx(tuple(np.quantile(plain, [0.025, 0.975])))
     assert (found.n, found.clusters) == (len(picks), len(set(picks)))
@@ -179,7 +179,7 @@ def test_groups_use_the_draws_of_all_rows() -> None:
     draws = BootstrapDraws(clusters, draws=300, seed=2)
     groups = {"even": list(range(0, 60, 2)), "few": [7, 8, 9], "none": []}
     combines = {"ratio": ratio, "top": lambda sample: sample.total("top")}
-    found = breakdown(combines, rows, draws, groups)
+    found = breakdown(combines, rows, draws, groups, method="percentile")
     for name in ("even", "few"):
         part = [rows[i] for i in groups[name]]
         weights = draws.weights()[:, groups[name]]
@@ -217,8 +217,9 @@ def test_bca_of_a_group_counts_clusters_outside() -> None:
     ("rows", "clusters", "draws", "note"),
     [
         ([], [], 100, "no rows"),
-        (made(1), ["a"], 100, "one cluster"),
-        (made(3), ["a", "a", "a"], 100, "one cluster"),
+        (made(1), ["a"], 100, "only 1 cluster: no interval under 5"),
+        (made(3), ["a", "a", "a"], 100, "only 1 cluster"),
+        (made(4), ["a", "b", "c", "d"], 100, "only 4 clusters"),
         (made(3), ["a", "b", "c"], 0, "nothing was drawn"),
         ([{"top": 1, "bottom": 0}] * 3, ["a", "b", "c"], 100, "undefined"),
     ],
@@ -249,7 +250,7 @@ def test_undefined_draws_are_left_out_and_counted() -> None:
     rows: list[Row] = [{"top": 1, "bottom": 1}, {"top": 0, "bottom": 0}, {"top": 0, "bottom": 2}]
     weights = draw_weights(["a", "b", "c"], 500, 0)
     empty = int(((weights[:, 0] + weights[:, 2]) == 0).sum())
-    found = interval(ratio, rows, ["a", "b", "c"], draws=500)
+    found = interval(ratio, rows, ["a", "b", "c"], draws=500, method="percentile")
     assert found.undefined == empty > 0
     assert f"{empty} of them undefined" in str(found)
 
@@ -257,7 +258,7 @@ def test_undefined_draws_are_left_out_and_counted() -> None:
         with np.errstate(divide="ignore", invalid="ignore"):
             return sample.total("bottom") / sample.total("top")
 
-    again = interval(endless, rows, ["a", "b", "c"], draws=500)
+    again = interval(endless, rows, ["a", "b", "c"], draws=500, method="percentile")
     assert again.undefined == int((weights[:, 0] == 0).sum())
     json.dumps(again.as_dict(), allow_nan=False)
 
@@ -271,7 +272,8 @@ def test_metrics_never_see_an_empty_draw() -> None:
         return np.array(sizes, dtype=float)
 
     rows = made(4)
-    found = breakdown({"n": counting}, rows, BootstrapDraws(keys(4)), {"g": [0, 1]})["g"]["n"]
+    draws = BootstrapDraws(keys(4))
+    found = breakdown({"n": counting}, rows, draws, {"g": [0, 1]}, method="percentile")["g"]["n"]
     assert found.undefined > 0
     assert found.low == 1
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -73,7 +75,7 @@ def test_clusters_are_drawn_whole() -> None:
     """With clusters, the draws are those of lists in which whole patients are repeated."""
     first, second = pair(30, seed=1)
     clusters = {unit: f"p{int(unit) % 7}" for unit in first}
-    ours = difference(mean, first, second, clusters=clusters, draws=400, seed=8)
+    ours = difference(mean, first, second, clusters=clusters, draws=400, seed=8, method="percentile")
     random, values = np.random.default_rng(8), []
     for _ in range(400):
         units = [u for i in random.integers(0, 7, size=7) for u in first if clusters[u] == f"p{i}"]
@@ -99,11 +101,15 @@ def test_swapped_readers_swap_the_sign() -> None:
 
 
 def test_a_reader_does_not_differ_from_itself() -> None:
-    """The same rows twice: difference 0 and p = 1."""
+    """The same rows twice: difference 0 and p = 1, and no interval of no width."""
     first, _ = pair(40)
     found = difference(mean, first, first)
-    assert (found.difference.value, found.difference.low, found.difference.high) == (0, 0, 0)
+    assert (found.difference.value, found.difference.low, found.difference.high) == (0, None, None)
     assert found.p == 1
+    assert "alike" in str(found)
+    drawn = difference(mean, first, first, method="percentile")
+    assert (drawn.difference.value, drawn.difference.low, drawn.difference.high) == (0, 0, 0)
+    assert drawn.p == 1
 
 
 def test_order_of_units_does_not_matter() -> None:
@@ -196,6 +202,8 @@ def test_mcnemar_is_statsmodels(table: tuple[int, int, int, int]) -> None:
     cells = [[both, alone], [other, neither]]
     if alone + other:
         assert found.exact_p == pytest.approx(their_mcnemar(cells, exact=True).pvalue)
+        assert found.mid_p == pytest.approx(plain_mid_p(alone, other))
+        assert found.mid_p < found.exact_p
     else:
         assert (found.exact_p, found.chi_square, found.chi_square_p) == (1, None, None)
     if alone != other:
@@ -206,9 +214,21 @@ def test_mcnemar_is_statsmodels(table: tuple[int, int, int, int]) -> None:
         assert (found.chi_square, found.chi_square_p) == (0, 1)
 
 
+def plain_mid_p(alone: int, other: int) -> float:
+    """All outcomes further from a half than the counts found, and half of those as far."""
+    whole = Fraction(1, 2 ** (alone + other))
+    found, far = Fraction(0), abs(alone - other)
+    for count in range(alone + other + 1):
+        own = abs(2 * count - alone - other)
+        part = Fraction(int(own > far)) + Fraction(int(own == far), 2)
+        found += comb(alone + other, count) * whole * part
+    return float(found)
+
+
 def test_mcnemar_known_answer() -> None:
-    """Ten against none is 2 · 2⁻¹⁰, and the corrected chi-square is 81 / 10."""
+    """Ten against none is 2 · 2⁻¹⁰, half of it the mid-p, and the corrected chi-square is 81 / 10."""
     found = mcnemar(*answers((70, 10, 0, 20)))
+    assert found.mid_p == pytest.approx(2**-10)
     assert found.exact_p == pytest.approx(2**-9)
     assert found.chi_square == pytest.approx(8.1)
 

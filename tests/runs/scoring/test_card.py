@@ -35,10 +35,11 @@ def test_scores_are_a_table() -> None:
     table = CARD.to_arrow()
     assert table.column_names == [
         "metric", "value", "low", "high", "n", "better", "official", "about", "reference",
+        "method", "note",
     ]  # fmt: skip
     assert table.to_pylist()[0] == {
         "metric": "accuracy", "value": 0.4, "low": 0.1, "high": 0.7, "n": 5, "better": "higher",
-        "official": True, "about": "right", "reference": "ours",
+        "official": True, "about": "right", "reference": "ours", "method": "", "note": "",
     }  # fmt: skip
     assert table["value"].to_pylist() == [0.4, None]
     assert table["official"].to_pylist() == [True, False]
@@ -73,3 +74,6 @@ def test_a_card_shows_itself() -> None:
     assert html.count(NOTICE) == 1
     assert "<td>accuracy</td><td>0.4</td><td>0.1</td><td>0.7</td><td>5</td>" in html
     assert "5 cases, 1 missing, 2 failed." in html
+    few = CARD.scores["accuracy"].model_copy(update={"low": None, "high": None, "note": "only 4 cases: …"})
+    html = CARD.model_copy(update={"scores": {"accuracy": few}})._repr_html_()
+    assert "<td>accuracy</td><td>0.4</td><td>only 4 cases</td>" in html

@@ -185,10 +185,13 @@ def test_a_sweep_shows_itself(known: SweepResult) -> None:
 
 
 def test_differences_are_to_the_first_point(known: SweepResult) -> None:
-    """Paired, with intervals: nothing at first, then a whole point on each case."""
+    """Paired, with intervals: nothing at first, then a whole point on each case; never quite sure."""
     assert not known.points[0].differences
     told = [one.differences["accuracy"].difference for one in known.points[1:]]
-    assert [(d.value, d.low, d.high) for d in told] == [(0, 0, 0)] * 2 + [(1, 1, 1)] * 3
+    assert [d.value for d in told] == [0, 0, 1, 1, 1]
+    same, better = told[0], told[-1]
+    assert same.low == -(same.high or 0) < 0
+    assert 0 < (better.low or 0) < better.high == 1  # type: ignore[operator]
     assert not known.not_compared
 
 

@@ -10,6 +10,7 @@ export interface IntervalValue {
   value: number | null;
   low?: number | null;
   high?: number | null;
+  note?: string;
 }
 
 /** Three places; large ones, or those among large ones, two or one. */
@@ -19,9 +20,10 @@ export function formatScore(value: number | null | undefined, among: readonly (n
   return value.toFixed(largest < 10 ? 3 : largest < 100 ? 2 : 1);
 }
 
+/** The interval, or in a few words why there is none. */
 export function formatInterval(score: IntervalValue | null | undefined): string {
-  if (!score || score.value === null || score.low === null || score.high === null) return "";
-  if (score.low === undefined || score.high === undefined) return "";
+  if (!score || score.value === null) return "";
+  if (score.low === null || score.high === null || score.low === undefined || score.high === undefined) return score.note?.split(":")[0] ?? "";
   const all = [score.value, score.low, score.high];
   return `${formatScore(score.low, all)} – ${formatScore(score.high, all)}`;
 }

@@ -22,7 +22,7 @@ export default function Differences({ found }: { found: Comparison }) {
         <ChartFrame
           title={title}
           name={`differences-${found.metric}`}
-          about={`Paired, ${found.draws.toLocaleString("en")} draws of whole patients. An interval that does not include 0 is a significant difference.`}
+          about="Paired, over whole patients; p is the share of swaps of the two runs within patients that give as large a difference. An interval that does not include 0 is a significant difference."
           table={{
             columns: ["run", "difference", "low", "high", "p", "value", "baseline"],
             rows: apart.map(([run, own]) => [nameOf(run), own.difference.value, own.difference.low, own.difference.high, own.p, own.first, own.second]),
@@ -64,6 +64,9 @@ export default function Differences({ found }: { found: Comparison }) {
                     <th scope="col" class="number">
                       McNemar's p
                     </th>
+                    <th scope="col" class="number" title="McNemar's test, what is as extreme as the counts taken by half">
+                      Mid-p
+                    </th>
                   </>
                 ) : null}
               </tr>
@@ -96,6 +99,7 @@ export default function Differences({ found }: { found: Comparison }) {
                           {test.both.toLocaleString("en")} / {test.neither.toLocaleString("en")}
                         </td>
                         <td class="number">{formatP(test.exact_p)}</td>
+                        <td class="number">{formatP(test.mid_p)}</td>
                       </>
                     ) : null}
                   </tr>

@@ -15,10 +15,10 @@ export default function Ranks({ found }: { found: Comparison }) {
         <ChartFrame
           title={title}
           name={`ranks-${found.metric}`}
-          about="The bar shows the range of ranks over bootstrap draws of the patients."
+          about="The bar shows the range of ranks over bootstrap draws of the patients; it is too narrow where runs lie close together. Sure ranks hold for all runs at once."
           table={{
-            columns: ["run", "rank", "from", "to", "value", "first in share of draws", "from, by Wilcoxon", "to, by Wilcoxon"],
-            rows: found.ranking.map((one) => [nameOf(one.run), one.rank, one.low, one.high, one.value, one.first, one.tested?.[0], one.tested?.[1]]),
+            columns: ["run", "rank", "from", "to", "value", "first in share of draws", "from, by Wilcoxon", "to, by Wilcoxon", "from, surely", "to, surely"],
+            rows: found.ranking.map((one) => [nameOf(one.run), one.rank, one.low, one.high, one.value, one.first, one.tested?.[0], one.tested?.[1], one.sure?.[0], one.sure?.[1]]),
           }}
         >
           {(width) => (
@@ -39,6 +39,9 @@ export default function Ranks({ found }: { found: Comparison }) {
                 <th scope="col" class="number">
                   Rank
                 </th>
+                <th scope="col" class="number" title="Ranks that hold for all runs at once">
+                  Sure
+                </th>
                 <th scope="col" class="number">
                   By bootstrap
                 </th>
@@ -55,6 +58,7 @@ export default function Ranks({ found }: { found: Comparison }) {
                 <tr key={one.run}>
                   <th scope="row">{nameOf(one.run)}</th>
                   <td class="number">{one.rank}</td>
+                  <td class="number">{one.sure ? `${one.sure[0]} – ${one.sure[1]}` : "–"}</td>
                   <td class="number">{one.low === null ? "–" : `${one.low} – ${one.high}`}</td>
                   <td class="number">{one.tested ? `${one.tested[0]} – ${one.tested[1]}` : "–"}</td>
                   <td class="number">{formatScore(one.value)}</td>

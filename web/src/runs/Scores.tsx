@@ -27,7 +27,7 @@ export default function Scores({ run, card }: { run: RunStatus; card: Scorecard 
         {card.failed ? <Tag kind="bad">{card.failed.toLocaleString("en")} failed {card.failed === 1 ? "case" : "cases"}</Tag> : null}
         {card.not_judged ? <Tag kind="bad">{card.not_judged.toLocaleString("en")} not judged</Tag> : null}
         <span class="quiet-text">
-          {card.draws ? `intervals: ${level}, ${card.draws.toLocaleString("en")} draws of whole patients` : "without intervals"}
+          {card.draws ? `intervals: ${level}, over whole patients` : "without intervals"}
         </span>
       </div>
       <div class="runs-two">

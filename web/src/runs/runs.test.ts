@@ -108,7 +108,7 @@ describe("cases that are wanted", () => {
 
 describe("lines of a sweep", () => {
   const point = (values: Record<string, string>, value: number) =>
-    ({ name: "", run: null, values, cases: 1, readings: 1, failed: 0, not_scored: {}, agreement: null, differences: {}, scores: { m: { value, low: null, high: null, n: 1, better: "higher", about: "", reference: "" } } }) as Schemas["PointOfSweep"];
+    ({ name: "", run: null, values, cases: 1, readings: 1, failed: 0, not_scored: {}, agreement: null, differences: {}, scores: { m: { value, low: null, high: null, n: 1, method: "", note: "", better: "higher", about: "", reference: "" } } }) as Schemas["PointOfSweep"];
   it("goes along the first axis of numbers, one line for each other value", () => {
     const found = {
       axes: [

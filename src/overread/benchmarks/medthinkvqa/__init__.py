@@ -8,7 +8,8 @@ from overread.benchmarks.medthinkvqa.write import write
 from overread.core import Benchmark, Hub
 
 METRICS = """
-    accuracy answer_rate position_bias length_bias calibration_error brier log_loss auroc
+    accuracy answer_rate position_bias length_bias calibration_error
+    calibration_error_debiased brier log_loss auroc
     findings_rouge1 findings_rouge2 findings_rougeL rouge1 rouge2 rougeL clinical_score
     clinical_errors clinical_unread_share clinical_precision clinical_recall clinical_f1
     discussion_rougeL step_factuality case_all_factual

@@ -16,6 +16,7 @@ from overread.build.adjudication.queue import Queue
 from overread.build.adjudication.reads import CANNOT_JUDGE, PersonVerdict, person_key
 from overread.build.item import Question
 from overread.metrics.agreement import (
+    COEFFICIENT,
     Agreement,
     agree,
     kappa,
@@ -129,6 +130,7 @@ def _measure_group(
         rows,
         drawn,
         level=level,
+        bounds=dict.fromkeys(("kappa", "ac1", "alpha"), COEFFICIENT),
     )
     by_people: dict[tuple[str, str], list[QuestionReads]] = {}
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals that resample whole patients."""
+"""Confidence intervals over whole patients: by the rule for small samples, or by draws alone."""
 
 from __future__ import annotations
 
@@ -12,14 +12,29 @@ from numpy.typing import NDArray
 
 from overread.errors import UsageError
 from overread.metrics.contract import Statistics
-from overread.metrics.sample import Numbers, Sample
+from overread.metrics.sample import Numbers, Sample, find_quotient
+from overread.metrics.statistics.interval_rule import (
+    FEWEST,
+    MANY,
+    UNBOUNDED,
+    Bounds,
+    Ends,
+    RuleMethod,
+    cluster_totals,
+    few_note,
+    is_counts,
+    jackknife_interval,
+    leave_one_out_ratios,
+    share_interval,
+)
 from overread.metrics.statistics.result import Result, finite_or_none, format_number
 
 Combine: TypeAlias = Callable[[Sample], Numbers]
 """Takes a sample to one number a draw; NaN where it is undefined."""
 
-Method: TypeAlias = Literal["percentile", "bca"]
-"""Percentiles of the draws as they are, or corrected for bias and skew (Efron 1987)."""
+Method: TypeAlias = Literal["rule", "percentile", "bca"]
+"""The rule of `interval_rule`, which fits few patients too; percentiles of the draws as they are, or
+corrected for bias and skew (Efron 1987)."""
 
 Places: TypeAlias = Sequence[int] | NDArray[np.int64]
 """Some of the rows, by their places."""
@@ -32,7 +47,7 @@ MAX_CACHED_COUNTS = 16_000_000
 
 @dataclass(frozen=True)
 class Interval(Result):
-    """A number with the range that draws of the cases leave to it."""
+    """A number with the range that other cases would leave to it."""
 
     value: float | None
     """The number of the cases as they are; None where it is undefined."""
@@ -46,7 +61,8 @@ class Interval(Result):
     undefined: int
     """Draws that gave no finite number; they are left out."""
     level: float
-    method: Method
+    method: Literal["percentile", "bca"] | RuleMethod
+    """How it was made; 'none' where the rule gives none."""
     note: str = ""
     """Why there is no interval, or what to know about it."""
 
@@ -54,7 +70,8 @@ class Interval(Result):
         if self.low is None or self.high is None:
             return f"{format_number(self.value)} (no interval: {self.note}; n = {self.n})"
         text = f"{format_number(self.value)} ({100 * self.level:g} % {self.low:.3f} to {self.high:.3f}"
-        text += f"; n = {self.n}, {self.clusters} clusters, {self.draws} draws"
+        text += f"; n = {self.n}, {self.clusters} clusters, "
+        text += f"{self.draws} draws" if self.method in ("percentile", "bca") else self.method
         if self.undefined:
             text += f", {self.undefined} of them undefined"
         return f"{text}; {self.note})" if self.note else f"{text})"
@@ -86,6 +103,8 @@ class BootstrapDraws:
         place = {name: i for i, name in enumerate(names)}
         self.codes = np.array([place[name] for name in clusters], dtype=np.int64)
         self.clusters = len(names)
+        self.word = _cluster_word(names)
+        """What people call the clusters."""
         self.draws = draws
         self.seed = seed
         self._cached_counts: NDArray[np.uint32] | None = None
@@ -149,6 +168,12 @@ def cluster_key(case: str, patient: str | None) -> str:
     return f"patient {patient}" if patient else f"case {case}"
 
 
+def _cluster_word(names: Sequence[str]) -> str:
+    if names and all(name.startswith("case ") for name in names):
+        return "cases"
+    return "patients" if any(name.startswith("patient ") for name in names) else "clusters"
+
+
 def draw_weights(clusters: Sequence[str], draws: int, seed: int) -> Numbers:
     """How often each draw counts each row (draws × rows); see `Draws`, also for blocks of it."""
     return BootstrapDraws(clusters, draws=draws, seed=seed).weights()
@@ -162,18 +187,19 @@ def interval(
     draws: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "rule",
+    bounds: Bounds = UNBOUNDED,
 ) -> Interval:
-    """One metric of some rows with its interval, from draws of whole clusters.
+    """One metric of some rows with its interval; whole clusters are independent, rows need not be.
 
-    Without rows, or with a single cluster, the interval is None and the note says why.
+    Without rows, or with too few clusters, the interval is None and the note says why.
 
     >>> rows = [{"right": int(i % 4 > 0), "asked": 1} for i in range(200)]
     >>> print(interval(lambda s: s.ratio("right", "asked"), rows, [str(i) for i in range(200)]))
-    0.750 (95 % 0.690 to 0.810; n = 200, 200 clusters, 1000 draws)
+    0.750 (95 % 0.685 to 0.805; n = 200, 200 clusters, wilson)
     """
     drawn = BootstrapDraws(clusters, draws=draws, seed=seed)
-    return intervals({"": combine}, rows, drawn, level=level, method=method)[""]
+    return intervals({"": combine}, rows, drawn, level=level, method=method, bounds={"": bounds})[""]
 
 
 def intervals(
@@ -182,11 +208,12 @@ def intervals(
     draws: BootstrapDraws,
     *,
     level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "rule",
+    bounds: Mapping[str, Bounds] | None = None,
 ) -> dict[str, Interval]:
     """Several metrics of the same rows, all on the same draws."""
     groups = {"": np.arange(len(rows))}
-    return breakdown(combines, rows, draws, groups, level=level, method=method)[""]
+    return breakdown(combines, rows, draws, groups, level=level, method=method, bounds=bounds)[""]
 
 
 def breakdown(
@@ -196,42 +223,147 @@ def breakdown(
     groups: Mapping[str, Places],
     *,
     level: float = 0.95,
-    method: Method = "percentile",
+    method: Method = "rule",
+    bounds: Mapping[str, Bounds] | None = None,
 ) -> dict[str, dict[str, Interval]]:
     """Group → metric → interval; a group is given by the places of its rows.
 
     Groups may overlap. Draws are of all rows: that a group comes out larger or smaller in a
-    draw is part of the uncertainty. A draw in which a group is empty is undefined for it.
+    draw is part of the uncertainty. A draw in which a group is empty is undefined for it. `bounds` are
+    those of the metrics, where they have any; only the rule asks for them.
     """
     check_rows(rows, draws)
     check_level(level, method)
     columns = {name: np.asarray(places, dtype=np.int64) for name, places in groups.items()}
     parts = {name: [rows[i] for i in places] for name, places in columns.items()}
-    drawn: dict[str, dict[str, list[Numbers]]] = {
-        name: {metric: [] for metric in combines} for name in groups
-    }
-    for weights in draws.blocks():
+    once = {name: evaluate(combines, part, np.ones((1, len(part)))) for name, part in parts.items()}
+    results: dict[str, dict[str, Interval]] = {name: {} for name in groups}
+    if method == "rule" and draws.draws and rows:
+        ruled = _RuledIntervals(combines, rows, draws, bounds or {}, level)
         for name, places in columns.items():
-            for metric, values in evaluate(combines, parts[name], weights[:, places]).items():
-                drawn[name][metric].append(values)
-    results: dict[str, dict[str, Interval]] = {}
+            results[name] = ruled.of_group(places, parts[name], once[name])
+    to_draw = {
+        name: {metric: combine for metric, combine in combines.items() if metric not in results[name]}
+        for name in groups
+    }
+    drawn: dict[str, dict[str, list[Numbers]]] = {
+        name: {metric: [] for metric in wanted} for name, wanted in to_draw.items()
+    }
+    for weights in draws.blocks() if any(to_draw.values()) else ():
+        for name, places in columns.items():
+            if to_draw[name]:
+                for metric, values in evaluate(to_draw[name], parts[name], weights[:, places]).items():
+                    drawn[name][metric].append(values)
     for name, places in columns.items():
         part = parts[name]
         present = len(np.unique(draws.codes[places]))
-        once = evaluate(combines, part, np.ones((1, len(part))))
         left_out = _jackknife(combines, part, draws, places) if method == "bca" else {}
-        results[name] = {
-            metric: make_interval(
-                float(once[metric][0]),
-                np.concatenate([*values, np.zeros(0)]),
+        for metric, pieces in drawn[name].items():
+            value, values = float(once[name][metric][0]), np.concatenate([*pieces, np.zeros(0)])
+            found = make_interval(
+                value,
+                values,
                 n=len(part),
                 clusters=present,
                 level=level,
                 left_out=left_out.get(metric),
             )
-            for metric, values in drawn[name].items()
+            if method == "rule" and found.low is not None and found.low == found.high:
+                # Draws that are all the same say nothing of what has not been seen yet.
+                alike = np.full(present, value)
+                own = (bounds or {}).get(metric, UNBOUNDED)
+                ends = jackknife_interval(value, alike, own, level=level, word=draws.word)
+                found = ruled_interval(value, ends, n=len(part), clusters=present, level=level)
+            results[name][metric] = found
+    return {name: {metric: own[metric] for metric in combines} for name, own in results.items()}
+
+
+class _RuledIntervals:
+    """Intervals of the rule: everything but numbers of many clusters that have to be drawn."""
+
+    def __init__(
+        self,
+        combines: Mapping[str, Combine],
+        rows: Sequence[Statistics],
+        draws: BootstrapDraws,
+        bounds: Mapping[str, Bounds],
+        level: float,
+    ) -> None:
+        self.combines, self.draws, self.bounds, self.level = combines, draws, bounds, level
+        whole = Sample(rows)
+        self.quotients: dict[str, tuple[Numbers, Numbers]] = {}
+        for name, combine in combines.items():
+            asked = find_quotient(combine, whole)
+            if asked is not None:
+                self.quotients[name] = whole.column(asked[0]), whole.column(asked[1])
+
+    def of_group(
+        self, places: NDArray[np.int64], part: Sequence[Statistics], once: Mapping[str, Numbers]
+    ) -> dict[str, Interval]:
+        """The intervals of one group that need no draws."""
+        present, codes = np.unique(self.draws.codes[places], return_inverse=True)
+        clusters, word = len(present), self.draws.word
+        found: dict[str, Ends] = {}
+        to_leave_out: dict[str, Combine] = {}
+        for name, combine in self.combines.items():
+            value = float(once[name][0])
+            if not len(part) or not math.isfinite(value):
+                continue
+            ends = self._quotient_ends(name, value, places, codes, clusters)
+            if ends is not None:
+                found[name] = ends
+            elif clusters < FEWEST:
+                found[name] = Ends(None, None, "none", few_note(clusters, word))
+            elif clusters < MANY:
+                to_leave_out[name] = combine
+        if to_leave_out:
+            for name, left_out in _leave_out_each(to_leave_out, part, self.draws, places).items():
+                bounds = self.bounds.get(name, UNBOUNDED)
+                value = float(once[name][0])
+                found[name] = jackknife_interval(value, left_out, bounds, level=self.level, word=word)
+        return {
+            name: ruled_interval(float(once[name][0]), ends, n=len(part), clusters=clusters, level=self.level)
+            for name, ends in found.items()
         }
-    return results
+
+    def _quotient_ends(
+        self,
+        name: str,
+        value: float,
+        places: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        clusters: int,
+    ) -> Ends | None:
+        """The interval of one total over another, in closed form."""
+        if name not in self.quotients:
+            return None
+        above, below = (column[places] for column in self.quotients[name])
+        top, bottom = (cluster_totals(codes, column, clusters) for column in (above, below))
+        total = bottom.sum()
+        if total <= 0 or not math.isclose(top.sum() / total, value, rel_tol=1e-9, abs_tol=1e-12):
+            return None
+        if is_counts(above, below):
+            return share_interval(top, bottom, level=self.level, word=self.draws.word)
+        there = bottom > 0 if (below >= 0).all() else np.full(clusters, fill_value=True)
+        left_out = leave_one_out_ratios(top[there], bottom[there])
+        bounds = self.bounds.get(name, UNBOUNDED)
+        return jackknife_interval(value, left_out, bounds, level=self.level, word=self.draws.word)
+
+
+def ruled_interval(value: float, ends: Ends, *, n: int, clusters: int, level: float) -> Interval:
+    """A number with the ends that the rule gives it."""
+    return Interval(
+        value=finite_or_none(value),
+        low=ends.low,
+        high=ends.high,
+        n=n,
+        clusters=clusters,
+        draws=0,
+        undefined=0,
+        level=level,
+        method=ends.method,
+        note=ends.note,
+    )
 
 
 def evaluate(
@@ -257,7 +389,7 @@ def make_interval(
     """The interval of a number from its draws: percentiles, or BCa with jackknife values."""
     known = drawn[~np.isnan(drawn)]
     low = high = None
-    method: Method = "percentile"
+    method: Literal["percentile", "bca"] = "percentile"
     note = ""
     if n == 0:
         note = "there are no rows"
@@ -298,8 +430,8 @@ def check_level(level: float, method: Method = "percentile") -> None:
     """Refuse a level or a method that there is not."""
     if not 0 < level < 1:
         raise UsageError(f"a level of {level} is not between 0 and 1", remedy="for example 0.95")
-    if method not in ("percentile", "bca"):
-        raise UsageError(f"no method {method!r}", remedy="'percentile' or 'bca'")
+    if method not in ("rule", "percentile", "bca"):
+        raise UsageError(f"no method {method!r}", remedy="'rule', 'percentile' or 'bca'")
 
 
 def check_rows(rows: Sequence[Statistics], draws: BootstrapDraws) -> None:
@@ -320,17 +452,24 @@ def check_rows(rows: Sequence[Statistics], draws: BootstrapDraws) -> None:
 def _jackknife(
     combines: Mapping[str, Combine], rows: Sequence[Statistics], draws: BootstrapDraws, places: Places
 ) -> dict[str, Numbers]:
-    """Each metric without each cluster."""
+    """Each metric without each cluster; without one that has no row here nothing changes."""
+    whole = evaluate(combines, rows, np.ones((1, len(rows))))
+    found = _leave_out_each(combines, rows, draws, places)
+    return {
+        name: np.concatenate([values, np.repeat(whole[name], draws.clusters - len(values))])
+        for name, values in found.items()
+    }
+
+
+def _leave_out_each(
+    combines: Mapping[str, Combine], rows: Sequence[Statistics], draws: BootstrapDraws, places: Places
+) -> dict[str, Numbers]:
+    """Each metric without each cluster that has a row here."""
     found: dict[str, list[Numbers]] = {name: [] for name in combines}
     for weights in draws.leave_one_out(places):
         for name, values in evaluate(combines, rows, weights).items():
             found[name].append(values)
-    whole = evaluate(combines, rows, np.ones((1, len(rows))))
-    results = {}
-    for name, pieces in found.items():
-        outside = draws.clusters - sum(map(len, pieces))
-        results[name] = np.concatenate([*pieces, np.repeat(whole[name], outside)])
-    return results
+    return {name: np.concatenate([*pieces, np.zeros(0)]) for name, pieces in found.items()}
 
 
 def _bca_percentiles(value: float, known: Numbers, left_out: Numbers, ends: Numbers) -> Numbers | None:

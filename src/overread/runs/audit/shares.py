@@ -6,19 +6,21 @@ Every answer is compared with itself, so everything is paired; patients are draw
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.statistics import BootstrapDraws, Difference, Interval, differences, intervals
+from overread.metrics.statistics.interval_rule import Bounds
 from overread.metrics.statistics.result import Result
 from overread.runs.audit.shifts import AnswerShift
 
 AnswerKey = tuple[str, str]
 """Case and, where sentences were to be found, the sentence."""
 Shifts = Mapping[AnswerKey, AnswerShift]
+_UNIT = Bounds(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,9 @@ def compute_shares(
         keys = sorted(own)
         drawn = BootstrapDraws([clusters[key] for key in keys], draws=draws, seed=seed)
         combines = {"moved": _mean("moved"), "far": _mean("far"), "words": _mean("words")}
-        found = intervals(combines, [own[key] for key in keys], drawn, level=level)
+        found = intervals(
+            combines, [own[key] for key in keys], drawn, level=level, bounds=dict.fromkeys(combines, _UNIT)
+        )
         beyond = None
         if arm != "null" and "null" in rows:
             beyond = _arm_differences(own, rows["null"], clusters, drawing)
@@ -108,11 +112,16 @@ def resting_share(sample: Sample) -> Numbers:
     else is; any other answer changes equally often in both arms. So the difference of the two arms,
     divided by the share that noise leaves unchanged, is that share.
     """
+    # With little left that noise leaves alone, the quotient of two noisy numbers may leave a share.
+    found: Numbers = np.clip(_resting_quotient(sample), -1, 1)
+    return found
+
+
+def _resting_quotient(sample: Sample) -> Numbers:
+    """The same before it is cut: only so does its spread show near the ends."""
     all_of = sample.total("one")
     apart = safe_divide(sample.total("hidden") - sample.total("against"), all_of)
-    # With little left that noise leaves alone, the quotient of two noisy numbers may leave a share.
-    found: Numbers = np.clip(safe_divide(apart, 1 - safe_divide(sample.total("null"), all_of)), -1, 1)
-    return found
+    return safe_divide(apart, 1 - safe_divide(sample.total("null"), all_of))
 
 
 def resting_interval(
@@ -139,7 +148,15 @@ def resting_interval(
         for key in keys
     ]
     drawn = BootstrapDraws([clusters[key] for key in keys], draws=draws, seed=seed)
-    return intervals({"": resting_share}, rows, drawn, level=level)[""]
+    found = intervals({"": _resting_quotient}, rows, drawn, level=level)[""]
+    if found.low is None and found.value is not None:
+        # Without any spread the bounds alone say something: all of them, or none.
+        ends = {"": Bounds(-1.0, 1.0)}
+        found = intervals({"": _resting_quotient}, rows, drawn, level=level, bounds=ends)[""]
+    value, low, high = (
+        None if one is None else min(1.0, max(-1.0, one)) for one in (found.value, found.low, found.high)
+    )
+    return replace(found, value=value, low=low, high=high)
 
 
 def _row(move: AnswerShift) -> dict[str, float]:
@@ -169,5 +186,6 @@ def _arm_differences(
         {key: one[key] for key in common},
         {key: two[key] for key in common},
         clusters=clusters,
+        bounds=dict.fromkeys(combines, _UNIT),
         **drawing,
     )

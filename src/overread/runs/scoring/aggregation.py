@@ -1,4 +1,4 @@
-"""Combines the statistics of cases to scores: values, bootstrap intervals, breakdowns."""
+"""Combines the statistics of cases to scores: values, intervals, breakdowns."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from overread.core import Entry
 from overread.metrics import Metric, Statistics, measure_key
 from overread.metrics.groups import find_groups
 from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, breakdown, cluster_key
+from overread.metrics.statistics.interval_rule import FEWEST, MANY, metric_bounds
 from overread.runs.scoring.card import CaseStatistics, DescribedScore, GroupScores, Score
 
 UnitKey = tuple[str, str]
 """(case, unit): what is paired when cards are compared."""
+RULE = f"Wilson or t over patients, none under {FEWEST}; other than ratios draws from {MANY} on"
+"""How intervals are chosen, in the words of a signature."""
 _ALL = ("", "")
 
 
 @dataclass(frozen=True)
 class BootstrapSettings:
-    """Settings of the bootstrap intervals: draws of whole patients."""
+    """Settings of the intervals; draws are of whole patients, and with 0 of them there are no intervals."""
 
     draws: int = 1000
     seed: int = 0
@@ -28,7 +31,7 @@ class BootstrapSettings:
     def as_settings(self) -> dict[str, Any]:
         """What of this changes an interval."""
         return {
-            "method": "percentile bootstrap over patients",
+            "method": RULE,
             "draws": self.draws,
             "seed": self.seed,
             "level": self.level,
@@ -93,6 +96,7 @@ def compute_scores(
             draws,
             {name: members[member] for name, member in names.items()},
             level=bootstrap.level,
+            bounds={metric.name: metric_bounds(metric) for metric in family},
         )
         for name, (kind, group) in names.items():
             inside = members[kind, group]
@@ -124,7 +128,16 @@ def compute_scores(
 def _make_score(metric: Metric, units: UnitRows, inside: Sequence[int], found: Interval) -> Score:
     judged = [place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)]
     n = len({units.places[place][0] for place in judged} if metric.counts == "cases" else judged)
-    return Score(value=found.value, low=found.low, high=found.high, n=n)
+    # Percentiles of no draws: nothing was asked for, or nothing is there.
+    made = bool(found.draws) or found.method not in ("percentile", "bca")
+    return Score(
+        value=found.value,
+        low=found.low,
+        high=found.high,
+        n=n,
+        method=found.method if made else "",
+        note=found.note if made else "",
+    )
 
 
 def _group_members(units: UnitRows, entries: Mapping[str, Entry]) -> dict[tuple[str, str], list[int]]:

@@ -33,6 +33,11 @@ class Score(Record):
     """Upper end of the interval."""
     n: int
     """How many units (cases, findings, pictures) it rests on."""
+    method: str = ""
+    """How the interval was made: 'wilson', 'score-t', 'cluster-t', 'percentile', or 'none'. Empty on
+    cards that an earlier version wrote, and where no interval was asked for."""
+    note: str = ""
+    """Why there is no interval, in words; a few before the colon, then what it would take."""
 
 
 class DescribedScore(Score):
@@ -122,6 +127,7 @@ class Card(Record):
         numbers = {"value": pa.float64(), "low": pa.float64(), "high": pa.float64()}
         kinds = {"metric": pa.string(), **numbers, "n": pa.int64(), "better": pa.string()}
         kinds |= {"official": pa.bool_(), "about": pa.string(), "reference": pa.string()}
+        kinds |= {"method": pa.string(), "note": pa.string()}
         rows = [
             {"metric": name, "official": name in self.official, **score.model_dump()}
             for name, score in self.scores.items()
@@ -139,12 +145,17 @@ class Card(Record):
     def _repr_html_(self) -> str:
         """In a notebook: the scores, and how many cases they rest on."""
         rows = [
-            (name, score.value, score.low, score.high, score.n, score.better, score.about)
+            (name, score.value, *_notebook_ends(score), score.n, score.better, score.about)
             for name, score in self.scores.items()
         ]
         note = f"{self.cases:,} cases, {self.missing:,} missing, {self.failed:,} failed. {NOTICE}"
         head = ("metric", "value", "low", "high", "n", "better", "about")
         return html_table(f"{self.benchmark} {self.split}: {self.reader}", rows, head=head, note=note)
+
+
+def _notebook_ends(score: Score) -> tuple[float | str | None, float | None]:
+    """The ends of the interval, or in place of the first one why there is none."""
+    return (score.note.partition(":")[0] or None, None) if score.low is None else (score.low, score.high)
 
 
 class _Signature(BaseModel):

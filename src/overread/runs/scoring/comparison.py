@@ -14,7 +14,8 @@ from overread.core.notice import NOTICE
 from overread.errors import OverreadError, UnknownName, UsageError
 from overread.metrics import Metric, Sample, Statistics, measure_key
 from overread.metrics.statistics.bootstrap import cluster_key
-from overread.metrics.statistics.paired_tests import Difference, McNemar, differences, mcnemar
+from overread.metrics.statistics.interval_rule import metric_bounds
+from overread.metrics.statistics.paired_tests import Difference, McNemar, difference, mcnemar
 from overread.metrics.statistics.ranks import Ranking, Significance, rank_ranges, significance
 from overread.metrics.statistics.unit_pairs import UnitChoice
 from overread.runs.scoring.aggregation import BootstrapSettings, UnitKey, collect_units
@@ -153,7 +154,9 @@ def _compare_metric(
     for reader, own in rows.items():
         if reader == first:
             continue
-        apart[reader] = differences({"": metric.combine}, own, rows[first], **how, **drawn)[""]
+        apart[reader] = difference(
+            metric.combine, own, rows[first], bounds=metric_bounds(metric), **how, **drawn
+        )
         if metric.binary:
             judged = _judged_units(metric, rows[reader], rows[first])
             right = {

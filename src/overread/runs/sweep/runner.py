@@ -22,6 +22,7 @@ from overread.core.notice import NOTICE
 from overread.errors import UsageError
 from overread.metrics import Sample
 from overread.metrics.statistics.bootstrap import Interval, cluster_key, interval
+from overread.metrics.statistics.interval_rule import Bounds
 from overread.metrics.statistics.paired_tests import Difference
 from overread.runs.engine import RunOutcome, RunPlan, make_presenter, prepare_run, run
 from overread.runs.estimate import Estimate, estimate
@@ -241,4 +242,12 @@ def choice_agreement(folder: Path, card: Card, bootstrap: BootstrapSettings) -> 
     if not rows or not any(reading.choice for own in by_case.values() for reading in own):
         return None
     share = partial(Sample.ratio, top="same", bottom="cases")
-    return interval(share, rows, clusters, draws=bootstrap.draws, seed=bootstrap.seed, level=bootstrap.level)
+    return interval(
+        share,
+        rows,
+        clusters,
+        draws=bootstrap.draws,
+        seed=bootstrap.seed,
+        level=bootstrap.level,
+        bounds=Bounds(0.0, 1.0),
+    )

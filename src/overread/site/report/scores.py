@@ -115,8 +115,8 @@ def _describe_intervals(card: Card) -> str:
         return "Numbers without intervals; ↑ more is better, ↓ less is better."
     level = float(drawing.get("level", 0.95))
     return (
-        f"Intervals of {level:.0%} from {drawing['draws']} draws of whole patients (seed "
-        f"{drawing.get('seed', 0)}); ↑ more is better, ↓ less is better."
+        f"Intervals of {level:.0%} over whole patients ({drawing.get('method', 'draws')}; "
+        f"{drawing['draws']} draws, seed {drawing.get('seed', 0)}); ↑ more is better, ↓ less is better."
     )
 
 
@@ -175,7 +175,7 @@ def format_score_parts(score: Score | None) -> tuple[str, str]:
     if score is None or score.value is None:
         return "–", ""
     if score.low is None or score.high is None:
-        return format_number(score.value), ""
+        return format_number(score.value), score.note.partition(":")[0]
     return format_number(score.value), f"{format_number(score.low)} – {format_number(score.high)}"
 
 
@@ -249,7 +249,11 @@ def comparison_section(runs: Sequence[ReportRun]) -> Markup | None:
     return h(
         "section",
         title,
-        h("p", f"Each minus {names[0]}; whole patients are drawn. {note}", class_="quiet"),
+        h(
+            "p",
+            f"Each minus {names[0]}, over whole patients; p is of readers swapped within them. {note}",
+            class_="quiet",
+        ),
         draw_forest_plot(lines, title=f"Differences from {names[0]} with their intervals", around_zero=True),
         table(["reader", "score", "difference", "interval", "p", "McNemar’s p"], rows, numbers=(2,)),
         id="differences",
@@ -268,7 +272,9 @@ def _differences(found: CardComparison) -> tuple[list[ChartRow], list[list[str]]
             span = apart.difference
             points.append(ChartPoint(span.value, span.low, span.high, n))
             test = compared.mcnemar.get(reader)
-            between = "" if span.low is None else f"{span.low:+.3f} to {span.high:+.3f}"
+            between = span.note.partition(":")[0]
+            if span.low is not None:
+                between = f"{span.low:+.3f} to {span.high:+.3f}"
             rows.append(
                 [
                     reader,

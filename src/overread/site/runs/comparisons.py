@@ -53,6 +53,7 @@ class McNemarCounts(Record):
     baseline_only: int
     neither: int
     exact_p: float
+    mid_p: float
     notes: list[str]
 
 
@@ -69,6 +70,8 @@ class RunRank(Record):
     """Share of the draws in which no other run is better."""
     tested: tuple[int, int] | None
     """Ranks that Wilcoxon's tests with Holm's correction leave to it."""
+    sure: tuple[int, int] | None
+    """Its confidence set of ranks; those of all runs hold together."""
 
 
 class WilcoxonPair(Record):
@@ -234,6 +237,7 @@ def _to_result(
                 baseline_only=one.second_only,
                 neither=one.neither,
                 exact_p=one.exact_p,
+                mid_p=one.mid_p,
                 notes=list(one.notes),
             )
             for run, one in found.mcnemar.items()
@@ -247,6 +251,7 @@ def _to_result(
                 high=one.high,
                 first=one.first,
                 tested=tested.ranges[one.reader] if tested else None,
+                sure=None if one.best is None or one.worst is None else (one.best, one.worst),
             )
             for one in (found.ranking.ranks if found.ranking else ())
         ],

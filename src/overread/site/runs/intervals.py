@@ -36,3 +36,5 @@ class PairedDifference(StoredModel):
     difference: IntervalValue
     p: float | None = None
     notes: tuple[str, ...] = ()
+    p_method: str = ""
+    """How p was found; empty in files of earlier versions."""

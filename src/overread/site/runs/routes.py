@@ -214,7 +214,7 @@ def _summary(run: Run) -> RunSummary:
         read=read,
         failed=failed,
         metric=metric if own else None,
-        score=Score(value=own.value, low=own.low, high=own.high, n=own.n) if own else None,
+        score=Score.model_validate(own.model_dump(include=set(Score.model_fields))) if own else None,
         better=own.better if own else None,
     )
 

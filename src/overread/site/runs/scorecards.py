@@ -202,10 +202,12 @@ def _compute_calibration(card: Card) -> Calibration:
                 high=(place + 1) / BINS,
                 n=n,
                 confidence=point["confidence"],
-                right=Score(value=own.value, low=own.low, high=own.high, n=n),
+                right=Score(
+                    value=own.value, low=own.low, high=own.high, n=n, method=own.method, note=own.note
+                ),
             )
         )
-    wanted = ("calibration_error", "brier", "log_loss")
+    wanted = ("calibration_error", "calibration_error_debiased", "brier", "log_loss")
     return Calibration(
         bins=bins,
         without=int(all_of.total(f"bin:{BINS}:n")[0]),
