@@ -195,7 +195,7 @@ def test_a_cut_off_cleaning_leaves_nothing_and_can_be_given_again(tmp_path: Path
         (tmp_path / "s" / f"{number}.txt").write_text("No effusion in Mr. Smith.")
     secret = DeidSecret(b"k" * 32)
 
-    def stop(done: int, total: int) -> None:
+    def stop(done: int, total: int | None) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -157,7 +157,7 @@ def test_values_that_no_build_wrote_are_told(
         load_summary(tmp_path / "out")
         export_ledger(tmp_path / "out", tmp_path / "ledger.parquet")
 
-    with pytest.raises(LedgerUnusable, match="no build|cannot be used") as told:
+    with pytest.raises(LedgerUnusable, match=r"no build|cannot be used") as told:
         read()
     assert "\n" not in str(told.value)
 
