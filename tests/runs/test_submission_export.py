@@ -78,13 +78,18 @@ def test_oracle_submissions_have_nothing_to_tell(exam: tuple[str, Path, Path], t
 
 
 def test_writing_twice_gives_the_same_bytes(exam: tuple[str, Path, Path], tmp_path: Path) -> None:
-    """Equal runs are equal submissions; what is there is replaced by force only."""
+    """Equal runs are equal submissions, with or without force; something else is replaced by force only."""
     benchmark, root, out = exam
     ran("oracle", benchmark, root, tmp_path / "run")
     export_submission(tmp_path / "run", out)
     first = out.read_bytes()
+    for force in (False, True):
+        export_submission(tmp_path / "run", out, force=force)
+        assert out.read_bytes() == first
+    out.write_bytes(b"mine")
     with pytest.raises(UsageError, match="--force"):
         export_submission(tmp_path / "run", out)
+    assert out.read_bytes() == b"mine"
     export_submission(tmp_path / "run", out, force=True)
     assert out.read_bytes() == first
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
@@ -96,7 +101,7 @@ def test_a_place_that_cannot_be_written_is_named(sketch: Path, tmp_path: Path) -
     folder = tmp_path / "mine.jsonl"
     folder.mkdir()
     (folder / "kept").touch()
-    with pytest.raises(OverreadError, match=r"mine.jsonl cannot be written") as caught:
+    with pytest.raises(OverreadError, match=r"mine.jsonl already exists and is not the same") as caught:
         export_submission(tmp_path / "run", folder, force=True)
     assert ".part" not in str(caught.value)
     assert [file.name for file in folder.iterdir()] == ["kept"]
@@ -226,6 +231,7 @@ def test_the_command(sketch: Path, tmp_path: Path, invoke: Callable[..., Any]) -
     }
     told = invoke(run, "--out", out, "--force", "--json")
     assert json.loads(told.stdout)["written"] == 1
+    out.write_text("{}")
     assert isinstance(invoke(run, "--out", out).exception, UsageError)
 
 

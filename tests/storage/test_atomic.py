@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from overread.errors import UsageError
-from overread.storage.atomic import open_atomic, remove_leftovers, replace_folder
+from overread.storage.atomic import open_atomic, remove_leftovers, replace_folder, stage
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
@@ -125,3 +125,53 @@ def test_what_kills_left_is_cleared_away(tmp_path: Path) -> None:
     remove_leftovers(tmp_path, ".release-*")
     assert not (tmp_path / ".release-1").exists()
     remove_leftovers(tmp_path / "gone")
+
+
+def test_what_is_being_written_is_not_cleared_away(tmp_path: Path) -> None:
+    """A file or folder that somebody writes just now is locked, and stays."""
+    with open_atomic(tmp_path / "card.json") as out:
+        out.write(b"whole")
+        remove_leftovers(tmp_path)
+    assert (tmp_path / "card.json").read_bytes() == b"whole"
+    with stage(tmp_path / "release") as target:
+        target.mkdir()
+        remove_leftovers(tmp_path, ".release-*")
+        assert target.is_dir()
+    assert (tmp_path / "release").is_dir()
+
+
+def test_an_exclusive_file_may_be_there_with_the_same_bytes(tmp_path: Path) -> None:
+    """A command that was killed at its very end can be given again."""
+    path = tmp_path / "rows.jsonl"
+    for _ in range(2):
+        with open_atomic(path, exclusive=True) as out:
+            out.write(b"{}\n")
+    assert [p.name for p in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_what_is_staged_takes_its_place_at_the_end(tmp_path: Path) -> None:
+    """The target and what is beside it, whole or not at all; what is missing is added."""
+
+    def write(rows: bytes, *, fails: bool = False) -> None:
+        with stage(tmp_path / "rows") as target:
+            target.write_bytes(rows)
+            crops = target.with_name("rows-crops")
+            crops.mkdir()
+            (crops / "1.png").write_bytes(b"picture")
+            assert not (tmp_path / "rows").exists() or rows == b"first"
+            if fails:
+                raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write(b"first", fails=True)
+    assert not list(tmp_path.iterdir())
+    write(b"first")
+    (tmp_path / "rows-crops" / "1.png").unlink()
+    (tmp_path / "rows-crops").rmdir()  # as if a kill had come between the two
+    write(b"first")
+    assert (tmp_path / "rows-crops" / "1.png").read_bytes() == b"picture"
+    (tmp_path / "rows").write_bytes(b"mine")
+    with pytest.raises(UsageError, match="is not the same"), stage(tmp_path / "rows") as target:
+        target.write_bytes(b"other")
+    assert (tmp_path / "rows").read_bytes() == b"mine"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["rows", "rows-crops"]

@@ -6,21 +6,14 @@ import filecmp
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from overread.core import Entry, Record, Release
+from overread.core import Entry, Progress, Record, Release
 from overread.errors import UsageError
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import LEFTOVER, open_atomic, remove_leftovers
 from overread.storage.fence import Fence
-
-
-def require_free(path: Path) -> Path:
-    """The path, if nothing stands there: a release is never written over another one."""
-    if path.exists():
-        raise UsageError(f"{path} already exists", remedy="choose another folder, or remove it first")
-    return path
 
 
 def require_same(entry: Entry, again: Entry | None) -> None:
@@ -52,12 +45,36 @@ def _differing_fields(one: Record | None, other: Record | None) -> list[str]:
     return [name for name in type(one).model_fields if getattr(one, name) != getattr(other, name)]
 
 
-def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
+def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     """Rows as JSON lines; the file appears when the last one is written."""
     with open_atomic(path, exclusive=True) as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False).encode("utf-8") + b"\n")
+
+
+def write_list(path: Path, write: Callable[[Path], None], copy: Callable[[], None] | None) -> Path:
+    """The list of a split, written by `write`, after `copy` has put its pictures beside it.
+
+    The list comes last, so where it stands everything stands; a release is never written over another
+    one. Given again, the command goes on with what a kill left, and the same list is left as it is.
+    """
+    remove_leftovers(path.parent, f"**/{LEFTOVER}")
+    if path.exists():
+        write_once(path, write)  # refused here where it is another one, before a picture is touched
+    if copy is not None:
+        copy()
+    if not path.exists():
+        write(path)
     return path
+
+
+def watched(release: Release, progress: Progress | None) -> Iterator[Entry]:
+    """The entries of a release, each told to `progress` when it is done."""
+    total = release.count()
+    for done, entry in enumerate(release.entries(), 1):
+        yield entry
+        if progress is not None:
+            progress(done, total)
 
 
 def copy_file(release: Release, file: str, out: Path, *, to: str | None = None) -> None:

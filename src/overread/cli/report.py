@@ -38,12 +38,9 @@ def report(
     """
     from overread.cli.console import safe
     from overread.cli.console import stdout_console as screen
-    from overread.errors import UsageError
     from overread.site.report.case_selection import CaseSelection
     from overread.site.report.document import ReportPlan, make_report
 
-    if out.exists() and not force:
-        raise UsageError(f"{out} already exists", remedy="give another --out, or --force")
     wanted = CaseSelection(tuple(case or ()), cases, worst, best, random, seed)
     plan = ReportPlan(runs, wanted, title=title, truth=not no_truth, pictures=not no_pictures, root=moved)
     made = make_report(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -12,7 +13,7 @@ from pydantic_core import from_json
 from overread.core import Progress, Reading, ReleaseRef, WrittenSubmission
 from overread.errors import OverreadError, UsageError
 from overread.runs.spec import read_spec
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, stage
 from overread.storage.fence import Fence
 
 
@@ -29,18 +30,15 @@ def export_submission(
 ) -> WrittenSubmission:
     """Write one sample of a run as a submission, and what is known `about` it beside it.
 
-    `root` and `pictures` say where the release lies now, if it has moved since. Nothing that stands
-    at `out` is replaced unless `force` says so.
+    `root` and `pictures` say where the release lies now, if it has moved since. Nothing else that
+    stands at `out` is replaced unless `force` says so; the very same submission is completed where a
+    kill left it unfinished.
     """
     folder, target = Path(run), Path(out)
     place = read_spec(folder).current_release_ref(root, pictures)
     exam = place.definition
     if exam.submit is None:
         raise UsageError(f"{exam.title} defines no submission format")
-    beside = target.with_name(f"{target.name}.meta.json")
-    for path in (target, beside) if about else (target,):
-        if path.exists() and not force:
-            raise UsageError(f"{path} already exists", remedy="add --force to replace it")
     release = place.open()
     with RunReadings(folder, sample) as readings:
         if not len(readings):
@@ -51,14 +49,15 @@ def export_submission(
             )
         files = Fence(folder)
         try:
-            handed = exam.submit(release, readings.get, files.path, target, progress=progress)
-            if about:
-                _write_metadata(beside, place, about)
+            with stage(target, replace=force, remedy="add --force to replace it") as written:
+                handed = exam.submit(release, readings.get, files.path, written, progress=progress)
+                if about:
+                    _write_metadata(written.with_name(f"{target.name}.meta.json"), place, about)
         except OSError as error:
             raise OverreadError(
                 f"{target} cannot be written ({error.strerror})", remedy="give another --out"
             ) from None
-    return handed
+    return replace(handed, path=target)
 
 
 class RunReadings:

@@ -1,11 +1,14 @@
 """Writing files and folders so that a kill at any moment leaves the old one or the new one whole.
 
 A kill that nobody can catch leaves a hidden file or folder beside it as well, which nothing reads
-and `remove_leftovers` takes away.
+and `remove_leftovers` takes away. While they are written they are locked, and the lock ends with the
+process: so what a kill left is told from what somebody else is writing just now.
 """
 
 from __future__ import annotations
 
+import filecmp
+import glob
 import os
 import shutil
 import time
@@ -18,9 +21,11 @@ from typing import Any, BinaryIO
 from zlib_ng import gzip_ng
 
 from overread.errors import UsageError
+from overread.storage.locks import lock_if_free, lock_own
 
 LEFTOVER = f".{'?' * 32}.part"
 """The names of files that are being written, as a pattern."""
+_CHOOSE = "choose another name, or remove it first"
 
 
 @contextmanager
@@ -30,7 +35,8 @@ def open_atomic(
     """A stream that becomes `path` when all went well.
 
     Where the name ends in .gz what is written is compressed, unless `compress` says no (for bytes
-    that are gzip already). With `exclusive`, a file that is there by then is never replaced.
+    that are gzip already). With `exclusive`, a file that is there by then is never replaced; one that
+    holds the very same bytes will do.
     `mode` is what the file allows to whom, less what the system takes away.
 
     The gzip header carries no time and no name, so equal content gives equal bytes.
@@ -39,7 +45,7 @@ def open_atomic(
     # A name of its own: several threads may write the same file, and the last one wins whole.
     part = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        number = _create_locked(part, mode)
         with os.fdopen(number, "wb") as raw:
             if compress and path.name.endswith(".gz"):
                 deflating: Any = gzip_ng.GzipNGFile
@@ -57,14 +63,26 @@ def open_atomic(
         part.unlink(missing_ok=True)
 
 
+def _create_locked(part: Path, mode: int) -> int:
+    """A new file that is locked; made again where somebody cleared it away before the lock held."""
+    while True:
+        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        lock_own(number)
+        try:
+            if part.stat().st_ino == os.fstat(number).st_ino:
+                return number
+        except FileNotFoundError:
+            pass
+        os.close(number)
+
+
 def _link_exclusive(part: Path, path: Path) -> None:
     """Give the finished file its name, unless something has it already: one step, no race."""
     try:
         os.link(part, path)
     except FileExistsError:
-        raise UsageError(
-            f"{path} already exists", remedy="choose another folder, or remove it first"
-        ) from None
+        if not is_same(part, path):
+            raise UsageError(f"{path} already exists and is another file", remedy=_CHOOSE) from None
     except OSError:  # a file system without links
         part.replace(path)
 
@@ -87,13 +105,80 @@ def replace_folder(folder: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+@contextmanager
+def stage(target: Path, *, replace: bool = False, remedy: str = _CHOOSE) -> Iterator[Path]:
+    """A path of the same name in a hidden folder beside `target`; what the block makes there, and what
+    it makes beside it, takes its place when the block ends well, `target` last.
+
+    Nothing that is there is replaced unless `replace` says so, apart from an empty folder; where it is
+    the very same it stays, so a command that was killed at its end can be given again. What earlier
+    kills left of the same target is cleared away. A folder that holds other kinds of files than the new
+    one is never replaced.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(target.parent, f".{glob.escape(target.name)}-{'?' * 32}")
+    folder = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
+    folder.mkdir()
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        lock_own(handle)
+        yield folder / target.name
+        made = sorted(folder.iterdir(), key=lambda path: (path.name == target.name, path.name))
+        missing = []
+        for path in made:
+            there = target.with_name(path.name)
+            if not _is_free(there) and is_same(path, there):
+                continue
+            if not _is_free(there) and not (replace and _may_replace(there, path)):
+                raise UsageError(f"{there} already exists and is not the same", remedy=remedy)
+            missing.append(path)
+        for path in missing:
+            there = target.with_name(path.name)
+            if there.is_dir():
+                there.rename(folder / f".{path.name}")  # goes with the hidden folder
+            path.replace(there)
+    finally:
+        os.close(handle)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_free(there: Path) -> bool:
+    return not there.exists() or (there.is_dir() and not any(there.iterdir()))
+
+
+def _may_replace(there: Path, made: Path) -> bool:
+    """Whether what is there is of the kind of what takes its place: a file, or a folder of such files."""
+    if there.is_dir() != made.is_dir():
+        return False
+    kinds = {path.suffix for path in made.rglob("*")} if made.is_dir() else set()
+    return made.is_file() or all(path.is_file() and path.suffix in kinds for path in there.rglob("*"))
+
+
+def is_same(one: Path, other: Path) -> bool:
+    """Whether two files, or two folders with all that is in them, hold the same bytes."""
+    if not one.is_dir() or not other.is_dir():
+        return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
+    names = sorted(path.name for path in one.iterdir())
+    if names != sorted(path.name for path in other.iterdir()):
+        return False
+    return all(is_same(one / name, other / name) for name in names)
+
+
 def remove_leftovers(folder: Path, pattern: str = LEFTOVER, *, seconds: float = 0) -> None:
-    """Take away what kills left half written, where it was not touched for so long."""
+    """Take away what kills left half written, where it was not touched for so long; never what
+    somebody is writing now.
+    """
     for path in folder.glob(pattern):
         with suppress(OSError):  # somebody else may clear them away too
             if seconds and path.lstat().st_mtime > time.time() - seconds:
                 continue
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
+            if path.is_symlink():
                 path.unlink()
+                continue
+            with lock_if_free(path) as free:  # held until it is gone: nobody begins to use it meanwhile
+                if not free:
+                    continue
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -30,5 +30,30 @@ def lock_folder(folder: Path, *, busy: OverreadError | None = None) -> Iterator[
     try:
         lock_file(handle, busy=busy)
         yield
+    finally:
+        os.close(handle)
+
+
+def lock_own(file: int) -> None:
+    """Lock a file that was just made, so that others see it is in use; a file system without locks
+    goes without.
+    """
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+@contextmanager
+def lock_if_free(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file or folder while the block runs; False where somebody else holds it."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # no locks here: nobody can be seen to hold it
+            pass
+        yield True
     finally:
         os.close(handle)

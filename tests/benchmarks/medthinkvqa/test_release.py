@@ -163,7 +163,11 @@ def test_questions_that_cannot_be_asked(sketch: Path, tmp_path: Path) -> None:
         overread.load("medthinkvqa", root).entry("case0003")
     for name in ("#2", "case00004", "Case number 00004", "images/case00004/sk000041.jpg"):
         assert overread.load("medthinkvqa", root).entry(name).case.id == "case00004"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "test.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match="already"):
-        overread.write(overread.load("medthinkvqa", root), root)
+        overread.write(overread.load("medthinkvqa", root), other)
+    assert [path.name for path in other.iterdir()] == ["test.jsonl"]  # and not a picture was copied
     with pytest.raises(UnknownName, match="form"):
         overread.write(overread.load("medthinkvqa", root), tmp_path, form="xml")

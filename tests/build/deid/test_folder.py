@@ -170,6 +170,44 @@ def test_unclean_files_are_refused_unless_accepted(tmp_path: Path) -> None:
     assert not (tmp_path / "all" / "link").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.jsonl", '{"report": "ok"}\n{"report": "No \\ud800 effusion."}\n'), ("a.json", '[{"\\udfff": 1}]')],
+)
+def test_half_of_a_character_is_no_text(tmp_path: Path, name: str, text: str) -> None:
+    """A file with such an escape is not written, and one sentence says where it stands."""
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / name).write_text(text)
+    found = deidentify(tmp_path / "s", tmp_path / "out", secret=DeidSecret(b"k" * 32))
+    (one,) = found.refused
+    assert "holds half of a character" in one.why
+    assert ("line 2" in one.why) == (name == "a.jsonl")
+    assert not (tmp_path / "out" / name).exists()
+    whole = '{"report": "A face \\ud83d\\ude00, no effusion."}\n'  # a pair is a character
+    (tmp_path / "s" / name).write_text(whole if name == "a.jsonl" else f"[{whole}]")
+    assert not deidentify(tmp_path / "s", tmp_path / "out2", secret=DeidSecret(b"k" * 32)).refused
+
+
+def test_a_cut_off_cleaning_leaves_nothing_and_can_be_given_again(tmp_path: Path) -> None:
+    """The output appears when all of it is written; the same again is no error, another is."""
+    (tmp_path / "s").mkdir()
+    for number in range(3):
+        (tmp_path / "s" / f"{number}.txt").write_text("No effusion in Mr. Smith.")
+    secret = DeidSecret(b"k" * 32)
+
+    def stop(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        deidentify(tmp_path / "s", tmp_path / "out", secret=secret, keep_map=tmp_path / "map", progress=stop)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s"]
+    for _ in range(2):
+        deidentify(tmp_path / "s", tmp_path / "out", secret=secret, keep_map=tmp_path / "map")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map", "out", "s"]
+    with pytest.raises(UsageError, match="is not the same"):
+        deidentify(tmp_path / "s", tmp_path / "out", secret=DeidSecret(b"o" * 32))
+
+
 def test_indexes_are_left_out(tmp_path: Path) -> None:
     """A DICOMDIR would name every patient and is not needed any more."""
     source = tmp_path / "source"

@@ -128,6 +128,40 @@ def test_the_parquet_export_holds_every_decision(build: Path, tmp_path: Path) ->
         export_ledger(build, tmp_path / "ledger.csv")
 
 
+@pytest.mark.parametrize(
+    ("table_name", "column", "value"),
+    [
+        ("entries", "version", '"x"'),
+        ("entries", "changes", "{"),
+        ("entries", "changes", "1.5"),
+        ("entries", "verdicts", "1.5"),
+        ("entries", "outcome", b"\xff"),
+        ("replies", "reply", "[1"),
+        ("replies", "reply", "[1]"),
+        ("releases", "items", b"\xff\xfe"),
+        ("releases", "at", b"\xff\xfe"),
+    ],
+)
+def test_values_that_no_build_wrote_are_told(
+    build: Path, tmp_path: Path, table_name: str, column: str, value: object
+) -> None:
+    """One sentence, whoever reads them."""
+    shutil.copytree(build, tmp_path / "out")
+    with sqlite3.connect(tmp_path / "out" / "ledger.sqlite") as base:
+        if table_name == "releases":
+            base.execute("INSERT INTO releases VALUES (99, '', 1, '', '', 1)")
+        base.execute(f"UPDATE {table_name} SET {column} = ?", (value,))
+    base.close()
+
+    def read() -> None:
+        load_summary(tmp_path / "out")
+        export_ledger(tmp_path / "out", tmp_path / "ledger.parquet")
+
+    with pytest.raises(LedgerUnusable, match=r"no build|cannot be used") as told:
+        read()
+    assert "\n" not in str(told.value)
+
+
 def test_the_ledger_can_be_read_while_somebody_writes(build: Path, tmp_path: Path) -> None:
     """Looking at it neither waits nor disturbs; nor does a folder that cannot be written."""
     shutil.copytree(build, tmp_path / "out")

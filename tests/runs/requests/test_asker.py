@@ -315,7 +315,17 @@ def test_price_lists_are_read(tmp_path: Path, name: str, text: str) -> None:
         read_prices(tmp_path / name, "m-2")
 
 
-@pytest.mark.parametrize("text", ["[m]\ninput = 'x'\noutput = 1", "[m]\ninput = 1", "[[", "\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[m]\ninput = 'x'\noutput = 1",
+        f"[m]\ninput = {10**400}\noutput = 1",
+        "[m]\ninput = inf\noutput = 1",
+        "[m]\ninput = 1",
+        "[[",
+        "\xff",
+    ],
+)
 def test_what_is_no_price_list_is_told(tmp_path: Path, text: str) -> None:
     """One sentence with what to write."""
     (tmp_path / "p.toml").write_text(text, "latin-1")
@@ -323,3 +333,10 @@ def test_what_is_no_price_list_is_told(tmp_path: Path, text: str) -> None:
         read_prices(tmp_path / "p.toml", "m")
     with pytest.raises(UsageError, match="cannot be read"):
         read_prices(tmp_path / "absent.toml", "m")
+
+
+@pytest.mark.parametrize("price", [-1.0, float("inf"), float("nan"), 1e300])
+def test_what_is_no_price_is_told(price: float) -> None:
+    """Also where it was given on the command line."""
+    with pytest.raises(UsageError, match="a price of"):
+        Prices(price, 1.0)

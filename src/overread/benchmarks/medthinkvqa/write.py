@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from overread.benchmarks.medthinkvqa.release import LETTERS, ROW_FIELDS, SLOT_FIELDS, SLOTS, read_row
-from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
+from overread.benchmarks.output import copy_file, require_same, watched, write_jsonl, write_list
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Image, Progress, Release, Truth
 from overread.core.case import captions_of
@@ -28,25 +28,28 @@ def write(
     """Write one split to `out` and return its file of rows."""
     form = form or release.form or "jsonl"
     embed = form == "parquet-embedded"
-    path = require_free(out / f"{release.split}.{'jsonl' if form == 'jsonl' else 'parquet'}")
-    total = release.count()
+    path = out / f"{release.split}.{'jsonl' if form == 'jsonl' else 'parquet'}"
+    copied = pictures and not embed
+
+    def copy() -> None:
+        for entry in watched(release, progress):
+            for picture in entry.case.pictures:
+                copy_file(release, picture.file, out)
 
     def rows() -> Iterator[tuple[Entry, dict[str, Any]]]:
-        for done, entry in enumerate(release.entries(), 1):
-            if pictures and not embed:
-                for picture in entry.case.pictures:
-                    copy_file(release, picture.file, out)
+        for done, entry in enumerate(watched(release, None if copied else progress), 1):
             row = row_of(entry)
             reader = RowFields(dict(row), file=path.name, number=done)
             require_same(entry, read_row(reader, split=release.split, place=done))
             yield entry, row
-            if progress is not None:
-                progress(done, total)
 
-    if form == "jsonl":
-        return write_jsonl(path, (row for _, row in rows()))
-    _write_parquet(release, path, rows(), embed=embed)
-    return path
+    def write_rows(target: Path) -> None:
+        if form == "jsonl":
+            write_jsonl(target, (row for _, row in rows()))
+        else:
+            _write_parquet(release, target, rows(), embed=embed)
+
+    return write_list(path, write_rows, copy if copied else None)
 
 
 def row_of(entry: Entry) -> dict[str, Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from overread.benchmarks.mmrad.release import THINKVG, read_question, read_trace
-from overread.benchmarks.output import copy_file, require_free, require_same, write_jsonl
+from overread.benchmarks.output import copy_file, require_same, watched, write_jsonl, write_list
 from overread.benchmarks.row_fields import RowFields
 from overread.core import Entry, Progress, Release, Trace, Truth
 from overread.errors import UsageError
@@ -37,13 +37,15 @@ def write(
         )
     asked = form.startswith(THINKVG)
     row_of = question_row if asked else trace_row
-    path = require_free(out / f"{release.split}.{stored}")
-    total = release.count()
+    path = out / f"{release.split}.{stored}"
+
+    def copy() -> None:
+        for entry in watched(release, progress):
+            for file in _entry_files(entry):
+                copy_file(release, file, out)
 
     def rows() -> Iterator[dict[str, Any]]:
-        for done, entry in enumerate(release.entries(), 1):
-            for file in _entry_files(entry) if pictures else ():
-                copy_file(release, file, out)
+        for done, entry in enumerate(watched(release, None if pictures else progress), 1):
             row = row_of(entry)
             reader = RowFields(dict(row), file=path.name, number=done)
             if asked:
@@ -52,26 +54,32 @@ def write(
                 again = read_trace(reader, split=release.split, place=done)
                 require_same(_align_steps(entry, again), again)
             yield row
-            if progress is not None:
-                progress(done, total)
 
-    if stored == "jsonl":
-        return write_jsonl(path, rows())
-    if stored == "json":
-        with open_atomic(path, exclusive=True) as stream:
-            stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
-        return path
+    def write_stored(target: Path) -> None:
+        if stored == "jsonl":
+            write_jsonl(target, rows())
+        elif stored == "json":
+            with open_atomic(target, exclusive=True) as stream:
+                stream.write(json.dumps(list(rows()), ensure_ascii=False).encode("utf-8"))
+        else:
+            _write_parquet(release, target, rows(), _QUESTION if asked else _RECORD)
+
+    return write_list(path, write_stored, copy if pictures else None)
+
+
+def _write_parquet(
+    release: Release, path: Path, rows: Iterator[dict[str, Any]], names: Iterable[str]
+) -> None:
     import pyarrow as pa
 
     from overread.benchmarks.parquet_rows import extra_types, write_rows
 
-    columns: dict[str, Any] = dict.fromkeys(_QUESTION if asked else _RECORD, pa.string())
+    columns: dict[str, Any] = dict.fromkeys(names, pa.string())
     if "images" in columns:
         columns["images"] = pa.list_(pa.string())
     extras = extra_types(entry.extra for entry in release.entries())
     own = {name: kind for name, kind in extras.items() if name not in columns}
-    write_rows(path, rows(), columns, own)
-    return path
+    write_rows(path, rows, columns, own)
 
 
 def _align_steps(entry: Entry, again: Entry | None) -> Entry:

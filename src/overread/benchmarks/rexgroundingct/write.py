@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from overread.benchmarks.output import copy_bytes, copy_file, require_same, write_once
+from overread.benchmarks.output import copy_bytes, copy_file, require_same, watched, write_once
 from overread.benchmarks.release import FolderRelease
 from overread.benchmarks.rexgroundingct.release import (
     CT,
@@ -23,7 +23,7 @@ from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import read_json
 from overread.core import Entry, Mask, Progress, Release, Truth, Volume
 from overread.errors import UsageError
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import LEFTOVER, open_atomic, remove_leftovers
 from overread.storage.fence import Fence
 from overread.storage.locks import lock_folder
 
@@ -38,24 +38,23 @@ def write(
 ) -> Path:
     """Write one split to `out`, beside the splits that are there, and return the list file."""
     path = out / FORMS[form or release.form or "base"]
-    _read_list_without(path, release.split)
     rows: list[dict[str, Any]] = []
-    total = release.count()
     for done, entry in enumerate(release.entries(), 1):
         row = row_of(entry)
         reader = RowFields(dict(row), file=path.name, number=done)
         truth = entry.truth or Truth()
         withheld = not any(finding.regions for finding in truth.findings)
         require_same(entry, read_scan(reader, split=release.split, withheld=withheld))
+        rows.append(row)
+    _read_list_beside(path, release.split, rows)  # refused here, before a picture is touched
+    remove_leftovers(out, f"**/{LEFTOVER}")
+    for entry in watched(release, progress):
         if pictures:
             _write_pictures(release, entry, out)
-        rows.append(row)
-        if progress is not None:
-            progress(done, total)
     _copy_sidecars(release, out)
     out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):  # another split may be on its way into the same list
-        listed = _read_list_without(path, release.split)
+        listed = _read_list_beside(path, release.split, rows)
         if isinstance(release, ReXGroundingCTRelease):
             listed = release.other_keys() | listed
         listed[release.split] = rows
@@ -88,14 +87,14 @@ def row_of(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value} | entry.extra
 
 
-def _read_list_without(path: Path, split: str) -> dict[str, Any]:
-    """The list that is there, or an empty one; refused where it has the split already."""
+def _read_list_beside(path: Path, split: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The list that is there, or an empty one; refused where it has the split already with other rows."""
     if not path.exists():
         return {name: [] for name in SPLITS}
     data, defect = read_json(path, path.name)
     if defect is not None or not isinstance(data, dict):
         raise UsageError(f"{path} is no list of cases", remedy="choose another folder")
-    if data.get(split):
+    if data.get(split) and data[split] != json.loads(json.dumps(rows)):
         raise UsageError(f"{path} has a split '{split}' already", remedy="choose another folder")
     return data
 

@@ -6,6 +6,7 @@ also found in reports and file names; then to clean them.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from overread.build.deid.tables import TableContext, clean_table, find_patient, 
 from overread.build.deid.text.word_lists import fold, is_also_word, is_eponym, is_family_name, is_given_name
 from overread.core import Progress
 from overread.errors import OverreadError, UsageError
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, stage
 from overread.storage.tables import require_text
 
 RECORD = "deidentification.jsonl"
@@ -54,11 +55,21 @@ def deidentify(
     chosen = options or Options()
     _check_paths(source, out, keep_map)
     key = secret if isinstance(secret, DeidSecret) else open_secret(secret, out=out)
-    job = _FolderJob(source, out, chosen, key)
+    # A kill leaves no folder that looks clean and is not whole: it appears when all of it is written.
+    with stage(out, remedy="choose another --out, or remove it") as target:
+        target.mkdir()
+        cleaned = _clean_folder(_FolderJob(source, target, chosen, key), keep_map, progress)
+    return cleaned.model_copy(update={"out": out})
+
+
+def _clean_folder(job: _FolderJob, keep_map: Path | None, progress: Progress | None) -> CleanSummary:
     with ExitStack() as stack:
-        job.record = stack.enter_context(_open_new(out / RECORD, mode=0o644))
+        job.record = stack.enter_context((job.out / RECORD).open("w", encoding="utf-8"))
         if keep_map is not None:
-            job.map_file = stack.enter_context(_open_new(keep_map, mode=0o600))
+            kept = stack.enter_context(open_atomic(keep_map, compress=False, exclusive=True, mode=0o600))
+            lines = io.TextIOWrapper(kept, encoding="utf-8")
+            stack.callback(lines.detach)  # what it holds is written, and the file stays open
+            job.map_file = lines
         job.scan_files()
         # Pictures before tables: these name them by their new names.
         order = [*job.list_files(tables=False), *job.list_files(tables=True)]
@@ -67,8 +78,9 @@ def deidentify(
             if progress is not None:
                 progress(n + 1, len(order))
     cleaned = job.summary()
-    with open_atomic(out / SUMMARY) as stream:
-        told = {**cleaned.model_dump(mode="json", exclude={"out"}), "options": _options_as_json(chosen)}
+    with open_atomic(job.out / SUMMARY) as stream:
+        options = _options_as_json(job.options)
+        told = {**cleaned.model_dump(mode="json", exclude={"out"}), "options": options}
         for one in told["unclean"]:
             del one["source"]
         stream.write((json.dumps(told, ensure_ascii=False, indent=2) + "\n").encode())
@@ -99,7 +111,7 @@ def _check_paths(source: Path, out: Path, keep_map: Path | None) -> None:
         raise UsageError(
             "there is no such file or folder", where=str(source), remedy="look at the path again"
         )
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and not (out / SUMMARY).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is there already", remedy="choose another --out, or remove it")
     real, target = source.resolve(), out.resolve()
     if target.is_relative_to(real) or real.is_relative_to(target):
@@ -114,14 +126,6 @@ def _check_paths(source: Path, out: Path, keep_map: Path | None) -> None:
             where=str(keep_map),
             remedy="name a file elsewhere with --keep-map",
         )
-    if keep_map is not None and keep_map.exists():
-        raise UsageError(f"{keep_map} is there already", remedy="choose another file")
-
-
-def _open_new(path: Path, *, mode: int) -> IO[str]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    return os.fdopen(handle, "w", encoding="utf-8")
 
 
 @dataclass

@@ -15,10 +15,12 @@ import stat
 import uuid
 from base64 import b32encode
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from overread.errors import UsageError
+from overread.storage.atomic import open_atomic
 
 ENVIRONMENT = "OVERREAD_SECRET"
 _WEEKS = (53, 520)
@@ -129,11 +131,6 @@ def _default_path() -> Path:
 
 
 def _create_secret(file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # With its rights from the first moment on, and never over a file that another run made.
-    try:
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(handle, "w") as out:
-        out.write(secrets.token_hex(32) + "\n")
+    # With its rights from the first moment on, whole, and never over a file that another run made.
+    with suppress(UsageError), open_atomic(file, exclusive=True, compress=False, mode=0o600) as out:
+        out.write(secrets.token_hex(32).encode() + b"\n")

@@ -28,6 +28,8 @@ from overread.storage.tables import guess_delimiter, read_csv, split_jsonl
 Meaning = Literal["patient", "person", "id", "maybe_id", "birth", "date", "age", "place", "text", "keep"]
 
 _TAB = "\t"
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass
@@ -71,6 +73,8 @@ def column_meaning(column: str, options: Options) -> Meaning:
 
 def clean_table(text: str, kind: str, sources: TableContext) -> CleanTable:
     """A table or text by the ending of its name: csv, tsv, jsonl, json, txt, md."""
+    if kind in ("json", "jsonl"):
+        _refuse_half_characters(text, kind)
     why = why_unsupported(text)
     job = _TableJob(sources, unclean=[why] if why else [])
     if kind in ("csv", "tsv"):
@@ -81,6 +85,22 @@ def clean_table(text: str, kind: str, sources: TableContext) -> CleanTable:
         return job.result(_clean_json(text, job))
     patient = sources.options.patient_column or ""
     return job.result(job.clean_cell(text, patient, "", ()))
+
+
+def _refuse_half_characters(text: str, kind: str) -> None:
+    """Refuse escapes that stand for half of a character: they are no text, and nothing can be said of
+    what is written with them.
+    """
+    if _SURROGATE_ESCAPE.search(text) is None:
+        return
+    for number, line in split_jsonl(text) if kind == "jsonl" else [(1, text)]:
+        with suppress(ValueError, RecursionError):  # what is no JSON is told where it is cleaned
+            half = _SURROGATE.search(json.dumps(json.loads(line), ensure_ascii=False))
+            if half is not None:
+                raise OverreadError(
+                    f"line {number} holds half of a character (\\u{ord(half[0]):04x}), which is no text",
+                    remedy="write that line again",
+                )
 
 
 def read_rows(text: str, kind: str) -> Iterator[Mapping[str, Any]]:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from overread.build.ledger.tables import open_for_reading, sqlite_errors
+from overread.build.ledger.tables import LEDGER_FILE, LedgerUnusable, open_for_reading, sqlite_errors
 from overread.errors import UsageError
 
 _BATCH_ROWS = 2000
@@ -37,6 +37,13 @@ def export_ledger(folder: Path, file: Path) -> int:
                 count += len(rows)
     except OSError as error:
         raise UsageError(f"it cannot be written ({error.strerror})", where=str(file)) from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        # pyarrow holds every value against its column, and JSON against its form.
+        raise LedgerUnusable(
+            f"the ledger holds something that no build wrote ({str(error).splitlines()[0][:120]})",
+            where=str(folder / LEDGER_FILE),
+            remedy="if it is damaged, move it away and build again",
+        ) from None
     return count
 
 

@@ -152,6 +152,7 @@ _CALL = TypeAdapter(tuple[str, str, str, str | None, str | None, int, str | None
 _DATA: TypeAdapter[Data] = TypeAdapter(Data, config=_STRICT)
 _TEXT: TypeAdapter[str | None] = TypeAdapter(str | None, config=_STRICT)
 _TEXTS = TypeAdapter(list[str], config=_STRICT)
+_COUNT = TypeAdapter(int, config=_STRICT)
 _COUNTS = TypeAdapter(dict[str, int], config=_STRICT)
 _MESSAGES = TypeAdapter(list[dict[str, Any]])
 
@@ -225,8 +226,8 @@ def _query_summary(folder: Path, base: sqlite3.Connection) -> BuildSummary:
         ).fetchone()[0],
         spending=_query_spending(base),
         sittings=base.execute("SELECT count(*) FROM sittings").fetchone()[0],
-        released=last[0] if last else None,
-        released_at=last[1] if last else None,
+        released=_COUNT.validate_python(last[0]) if last else None,
+        released_at=_TEXT.validate_python(last[1]) if last else None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from overread.catalog import unknown_name
 from overread.core import Usage
 from overread.errors import UsageError
 
+HIGHEST = 1e12
+"""What a million tokens may cost at most; more is a slip, and its sums could not be stored."""
 _MAX_BYTES = 1 << 20
 
 
@@ -26,6 +27,12 @@ class Prices:
     """Of a million tokens that are written."""
     currency: str = ""
     """What the numbers are in; nothing is converted."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a price."""
+        for price in (self.input, self.output):
+            if not 0 <= price <= HIGHEST:
+                raise UsageError(f"a price of {price:g} is none", remedy=f"give a number, 0 to {HIGHEST:g}")
 
     def cost(self, usage: Usage) -> float:
         """What a reply costs.
@@ -59,12 +66,13 @@ def read_prices(path: Path, model: str) -> Prices:
     into: Any = row.get("input")
     out: Any = row.get("output")
     if not (_is_price(into) and _is_price(out)):
-        raise UsageError(f"the prices of '{model}' are not numbers", where=where, remedy=remedy)
+        what = f"the prices of '{model}' are not numbers from 0 to {HIGHEST:g}"
+        raise UsageError(what, where=where, remedy=remedy)
     return Prices(float(into), float(out), str(data.get("currency", "")))
 
 
 def _is_price(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= HIGHEST
 
 
 def _parse_file(path: Path) -> dict[str, Any]:

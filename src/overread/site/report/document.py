@@ -31,7 +31,7 @@ from overread.site.report.scores import (
     setup_section,
 )
 from overread.site.shelf import repeats_truth
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, remove_leftovers
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """The file loads nothing and runs nothing."""
@@ -67,11 +67,13 @@ class HtmlReport:
     """What to think of before it is handed on."""
 
     def write(self, file: Path, *, force: bool = False) -> int:
-        """Write it whole or not at all; gives its size. A file that is there is not replaced."""
-        if file.exists() and not force:
-            raise UsageError(f"{file} already exists", remedy="give another --out, or --force")
+        """Write it whole or not at all; gives its size. Another file that is there is not replaced."""
         data = self.html.encode("utf-8", "replace")
+        remove_leftovers(file.parent)
         try:
+            if file.exists() and not force and file.read_bytes() != data:
+                what = f"{file} already exists and is another file"
+                raise UsageError(what, remedy="give another --out, or --force")
             with open_atomic(file, compress=False, exclusive=not force) as out:
                 out.write(data)
         except OSError as error:
