@@ -242,7 +242,7 @@ def test_a_folder_of_something_else_is_never_replaced(sketch: Path, tmp_path: Pa
     thesis = tmp_path / "thesis"
     thesis.mkdir()
     (thesis / "thesis.tex").write_text("...")
-    with pytest.raises(UsageError, match="something else than masks"):
+    with pytest.raises(UsageError, match="something else than what is to be written"):
         export_submission(tmp_path / "run", thesis, force=True)
     assert (thesis / "thesis.tex").exists()
     export_submission(tmp_path / "run", tmp_path / "masks")

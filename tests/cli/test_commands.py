@@ -198,12 +198,14 @@ def test_doctor_looks_for_what_the_package_declares(monkeypatch: pytest.MonkeyPa
 
 
 def test_write_brings_a_copy_out_again(sketch: Path, tmp_path: Path) -> None:
-    """All splits, another form; what comes out is intact, and is not written over."""
+    """All splits, another form; what comes out is intact, comes out again, and replaces nothing else."""
     words = ("write", "medthinkvqa", sketch / "medthinkvqa", tmp_path / "out", "--split", "all")
     code, out, _ = run(*words, "--to", "parquet-embedded")
     assert code == 0
     assert out.count("wrote") == 2
     assert run("check", "medthinkvqa", tmp_path / "out", "--split", "all")[0] == 0
+    assert run(*words, "--to", "parquet-embedded")[0] == 0
+    (tmp_path / "out" / "test.parquet").write_bytes(b"mine")
     code, _, err = run(*words, "--to", "parquet-embedded")
     assert code == 2
     assert "already" in err

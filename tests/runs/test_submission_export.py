@@ -101,7 +101,7 @@ def test_a_place_that_cannot_be_written_is_named(sketch: Path, tmp_path: Path) -
     folder = tmp_path / "mine.jsonl"
     folder.mkdir()
     (folder / "kept").touch()
-    with pytest.raises(OverreadError, match=r"mine.jsonl already exists and is not the same") as caught:
+    with pytest.raises(OverreadError, match=r"mine.jsonl holds something else") as caught:
         export_submission(tmp_path / "run", folder, force=True)
     assert ".part" not in str(caught.value)
     assert [file.name for file in folder.iterdir()] == ["kept"]

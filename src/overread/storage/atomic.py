@@ -129,8 +129,11 @@ def stage(target: Path, *, replace: bool = False, remedy: str = _CHOOSE) -> Iter
             there = target.with_name(path.name)
             if not _is_free(there) and is_same(path, there):
                 continue
-            if not _is_free(there) and not (replace and _may_replace(there, path)):
+            if not _is_free(there) and not replace:
                 raise UsageError(f"{there} already exists and is not the same", remedy=remedy)
+            if not _is_free(there) and not _may_replace(there, path):
+                what = f"{there} holds something else than what is to be written, and is not replaced"
+                raise UsageError(what, remedy=_CHOOSE)
             missing.append(path)
         for path in missing:
             there = target.with_name(path.name)

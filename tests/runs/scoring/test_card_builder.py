@@ -115,8 +115,11 @@ def test_metrics_without_settings_say_so(sketch: Path, tmp_path: Path) -> None:
     """A setting for metrics that have none ends with one sentence."""
     rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")
     write_rows(tmp_path / "p.jsonl", [row | {"prediction": "A"} for row in rows])
+    root, rows_file = sketch / "medthinkvqa", tmp_path / "p.jsonl"
     with pytest.raises(UsageError, match="these metrics have no setting 'bins', nor any other"):
-        graded("medthinkvqa", sketch / "medthinkvqa", tmp_path / "p.jsonl", settings={"bins": 10})
+        graded("medthinkvqa", root, rows_file, settings={"bins": 10}, metrics=["accuracy"])
+    with pytest.raises(UsageError, match="no setting of these metrics is called 'bins'"):
+        graded("medthinkvqa", root, rows_file, settings={"bins": 10})
 
 
 def test_cases_without_truth_are_told(copy: Copy, tmp_path: Path) -> None:
