@@ -61,6 +61,7 @@ def test_mistakes_are_one_sentence(root: Path, tmp_path: Path, words: tuple[str,
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_model_is_swept_over_two_axes_and_replies_are_shared(root: Path, tmp_path: Path) -> None:
     """Dry run first; then every point is asked once, and a second sweep asks only what is new."""
     log = tmp_path / "log.jsonl"

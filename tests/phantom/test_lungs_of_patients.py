@@ -10,6 +10,7 @@ from overread.phantom.patient import PatientSettings, make_patient
 from overread.pixels.lungs import find_lungs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6))])
 def test_lungs_are_found_where_they_were_drawn(number: int) -> None:
     patient = make_patient(number, PatientSettings(seed=31))

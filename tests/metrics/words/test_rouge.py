@@ -55,6 +55,7 @@ def test_rouge_equals_rouge_score(stemmed: bool) -> None:
         same(reference, candidate, stemmed)
 
 
+@pytest.mark.slow
 def test_rouge_of_long_texts() -> None:
     """Texts of a thousand words, whose bits fill many machine words, give the same too."""
     pairs = text_pairs_of(seed=5, count=8, words=1500)

@@ -15,6 +15,8 @@ from overread.phantom.film.visibility import find_limits, find_signs
 from overread.phantom.patient import make_patient
 from overread.phantom.visit import PatientSettings, Visit
 
+pytestmark = pytest.mark.slow
+
 MEASURED = ("cardiomegaly", "aortic ectasia", "osteophytes", "steatosis")
 
 

@@ -12,6 +12,8 @@ from overread.phantom.film.shadows import BeamDirection
 from overread.phantom.population import FindingPlan, seed_for
 from overread.phantom.visit import PatientBody, PatientSettings, Visit
 
+pytestmark = pytest.mark.slow
+
 
 def a_visit(number: int, plans: list[FindingPlan], beyond: tuple[str, ...] = ()) -> Visit:
     """One small patient with the findings that are asked for."""

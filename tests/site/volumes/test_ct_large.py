@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
+
 from tests.site.browser import PageWindow
 from tests.site.volumes.ct_page import film, opened, settle, voxel
+
+pytestmark = pytest.mark.slow
 
 PARTS = (".ct-film", ".ct-place", ".ct-sliders", ".ct-stage > p", ".ct-side", ".ct-notice")
 

@@ -96,6 +96,7 @@ def test_planes_are_radiological(browser: Browser, known: Site, case: str) -> No
             assert letters == {"Axial": [*"RALP"], "Coronal": [*"RSLI"], "Sagittal": [*"ASPI"]}[plane]
 
 
+@pytest.mark.slow
 def test_keys_of_the_scan_work_from_anywhere(browser: Browser, known: Site) -> None:
     """With nothing focused the keys on the screen act on the scan, and none leaves the case."""
     with PageWindow.open(browser, known) as window:
@@ -120,6 +121,7 @@ def test_keys_of_the_scan_work_from_anywhere(browser: Browser, known: Site) -> N
             assert box["x"] + box["width"] <= film["x"] + film["width"]
 
 
+@pytest.mark.slow
 def test_a_slab_is_the_greatest_value(browser: Browser, known: Site) -> None:
     """The brightest and the darkest voxel over the slab, as numpy finds them."""
     ras = blocks()
@@ -138,6 +140,7 @@ def test_a_slab_is_the_greatest_value(browser: Browser, known: Site) -> None:
             assert np.abs(found - single).max() > 50
 
 
+@pytest.mark.slow
 def test_scrolling_windows_and_keys(window: PageWindow) -> None:
     """Wheel, keys, presets and the right button change what is seen, and the words say so."""
     opened(window, "test_7_a_1")
@@ -179,6 +182,7 @@ def test_scrolling_windows_and_keys(window: PageWindow) -> None:
     assert page.get_by_label("coronal slice").count() == 1
 
 
+@pytest.mark.slow
 def test_measuring(window: PageWindow) -> None:
     """A line that is drawn has the length that the ruler gives it."""
     opened(window, "test_7_a_1")
@@ -232,6 +236,7 @@ def coloured(picture: NDArray[Any]) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_masks_are_shown_as_asked(window: PageWindow) -> None:
     """Without outline and fill nothing is drawn; findings and modes are chosen one by one."""
     opened(window, "test_2_a_1", truth=True)

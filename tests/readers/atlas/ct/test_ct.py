@@ -260,6 +260,7 @@ def test_every_conclusion_has_its_steps(
         assert all(0 <= r.first <= r.last < depth for r in looks)
 
 
+@pytest.mark.slow
 def test_the_stored_order_does_not_matter(
     patients: list[Patient], readings: list[tuple[Reading, list[Any]]]
 ) -> None:
