@@ -8,7 +8,7 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.language.attributes import EARLIER, fill_attributes
-from overread.language.head_words import meaningful_things
+from overread.language.head_words import meaningful_things, own_windows
 from overread.language.parsed_sentence import ParsedSentence, StatementDraft
 from overread.language.phrases import PhraseMatch, drop_joiners
 from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
@@ -139,7 +139,8 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     adjective = reading.adjectives.get(thing.first)
     if adjective is not None:
         return [(head.by[adjective.value], ())]
-    before, after = _windows(reading, n, clause)
+    windows = own_windows(reading, reading.things, n, clause) if head.near else _windows(reading, n, clause)
+    before, after = windows
     found: dict[str, list[str]] = {}
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
     near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
