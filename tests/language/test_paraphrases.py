@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from overread.language.compare import compare_reports
 from overread.language.statements import find_statements
 
 
@@ -49,3 +50,87 @@ def test_what_is_told_stays_told(text: str) -> None:
 )
 def test_words_of_a_list_share_their_place(text: str, names: set[str]) -> None:
     assert {name for name, _ in read(text)} == names
+
+
+# A sentence that tells a sign with a verb or another noun, one that denies it, and what it is.
+SAME = [
+    (
+        "The left lower lobe is moderately compressed.",
+        "The lobe of the lung is not compressed.",
+        "atelectasis",
+    ),
+    ("Rib 7 is destroyed.", "The ribs show no destruction.", "bone lesion"),
+    ("Erosion of the fourth rib.", "The ribs are not eroded.", "bone lesion"),
+    ("The pleura is thickened to 12 mm.", "The pleura is not thickened.", "pleural thickening"),
+    ("Calcified diaphragmatic plaques.", "No diaphragmatic plaque.", "pleural thickening"),
+    (
+        "The right hemidiaphragm sits 40 mm higher than the left.",
+        "The right hemidiaphragm is not pushed up.",
+        "elevated hemidiaphragm",
+    ),
+    ("The left hilum is pulled up.", "The hilum is not pulled up.", "volume loss"),
+    ("Aortic elongation.", "No elongation of the aorta.", "tortuous aorta"),
+    ("T8 shows mild loss of vertebral height.", "No loss of vertebral body height.", "fracture"),
+    ("The height of the vertebral body is reduced.", "No reduced vertebral height.", "fracture"),
+    ("Liquid in the right pleural space.", "No free liquid in the pleural cavity.", "pleural effusion"),
+    ("Patchy contusion in the left mid zone.", "No contusion of the lung.", "pulmonary hemorrhage"),
+    ("Laceration of the left lower lobe.", "The lung is not lacerated.", "pulmonary hemorrhage"),
+    ("The lungs show severe granularity.", "No granularity of the lungs.", "lung opacity"),
+    ("Reticulogranular pattern of both lungs.", "No reticulogranular opacities.", "lung opacity"),
+    ("Mid zones show a fine nodular pattern.", "No nodular shadowing in the lungs.", "lung opacity"),
+    (
+        "The right paratracheal stripe is thickened.",
+        "Paratracheal stripe not widened.",
+        "mediastinal widening",
+    ),
+    ("The aorta is dissected.", "The aorta is not dissected.", "stenosis"),
+    ("The left main bronchus is narrowed.", "The trachea is not narrowed.", "stenosis"),
+    ("A UVC ends over the liver.", "The umbilical venous catheter has been removed.", "central line"),
+    ("Bronchial arteries are enlarged.", "No hypertrophied bronchial arteries.", "enlarged bronchial artery"),
+    ("A cavity with an air crescent.", "No air crescent.", "cavity"),
+    ("Strain of the right ventricle.", "No right ventricular strain.", "chamber enlargement"),
+    (
+        "Occupation of the left costophrenic sinus.",
+        "Costophrenic sinuses are free.",
+        "blunted costophrenic angle",
+    ),
+    ("Phrenic nerve palsy.", "No phrenic nerve paralysis.", "diaphragm contour change"),
+]
+
+
+@pytest.mark.parametrize(("told", "denied", "name"), SAME, ids=lambda value: str(value)[:40])
+def test_a_finding_in_other_words(told: str, denied: str, name: str) -> None:
+    assert read(told) == {(name, "present")}
+    assert read(denied) == {(name, "absent")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lung cancer screening CT, low dose.",
+        "Vertebral heights are preserved.",
+        "Soft tissue ball within it.",
+    ],
+)
+def test_words_that_hold_no_finding(text: str) -> None:
+    assert not read(text)
+
+
+def test_one_word_for_two_things() -> None:
+    assert read("Left hydropneumothorax.") == {("pleural effusion", "present"), ("pneumothorax", "present")}
+    assert read("No haemopneumothorax.") == {("pleural effusion", "absent"), ("pneumothorax", "absent")}
+
+
+def test_what_happened_before_is_not_denied_with_what_came_of_it() -> None:
+    found = read("No pneumothorax after port placement.")
+    assert ("pneumothorax", "absent") in found
+    assert ("central line", "present") in found
+
+
+def test_nodes_that_are_calcified_are_nodes() -> None:
+    assert read("Hilar nodes are small and calcified.") == {("lymph node", "present")}
+
+
+def test_the_walls_of_airways_have_two_names() -> None:
+    found = compare_reports("Moderate peribronchial thickening.", "Moderate bronchial wall thickening.")
+    assert len(found.agreements) == 1

@@ -25,6 +25,7 @@ _NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";")
 _LISTED = 3
 """Words between two things of one list, at most."""
 _LIST_JOINTS = frozenset(("and", "or", ","))
+_ARE = (["is"], ["are"], ["was"], ["were"], ["appear"])
 _ADJECTIVES = 2
 """Words between an adjective and its noun, at most."""
 _LINKS = frozenset(
@@ -48,7 +49,7 @@ def meaningful_things(reading: ParsedSentence, things: Sequence[Thing]) -> list[
 
 def _is_empty(thing: Thing) -> bool:
     head = thing.value
-    return isinstance(head, Head) and not head.by and head.otherwise is None
+    return isinstance(head, Head) and not (head.by or head.otherwise or head.together)
 
 
 def _settle_nouns(reading: ParsedSentence, things: Sequence[Thing], nouns: set[int]) -> list[Thing]:
@@ -112,7 +113,7 @@ def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -
         return False
     if head.normal and head.near and _is_said_of_next(reading, things, n):
         return False
-    if head.otherwise is not None:
+    if head.otherwise is not None or head.together:
         return True
     if not head.by:
         return False
@@ -157,7 +158,10 @@ def _is_said_of_nodes(reading: ParsedSentence, things: Sequence[Thing], n: int) 
         if name is None or two.first - one.last > _NODE_GAP:
             continue
         if reading.vocabulary.observations[name].category in _NODES:
-            return not _NODE_BREAKS.intersection(w.word for w in reading.words[one.last : two.first])
+            gap = [word.word for word in reading.words[one.last : two.first]]
+            if other < n and gap[:1] in _ARE and not _company_in(reading, things[n], (one.last, two.first)):
+                gap = [word for word in gap if word not in _LIST_JOINTS]  # "nodes are small and calcified"
+            return not _NODE_BREAKS.intersection(gap)
     return False
 
 

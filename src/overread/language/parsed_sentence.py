@@ -54,9 +54,7 @@ class StatementDraft:
         self.evidence[name] = span
 
 
-_TOUCHING = frozenset(
-    "abutting abut invading invade contacting touching extending adjacent destroying".split()
-)
+_TOUCHING = frozenset("abutting abut invading invade contacting touching extending destroying".split())
 _SPARING = frozenset("not none except excepting sparing spare".split())
 _MARKS = {"traits": TRAIT, "severity": LOOSE, "spread": LOOSE}
 _CLEAR = frozenset("clear spared sharp normal unremarkable".split())

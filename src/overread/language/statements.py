@@ -136,6 +136,8 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     if isinstance(thing.value, Observation):
         return [(thing.value.name, ()), *_coordinated_meanings(reading, n, clause)]
     head = thing.value
+    if head.together:
+        return [(name, ()) for name in head.together]
     adjective = reading.adjectives.get(thing.first)
     if adjective is not None:
         return [(head.by[adjective.value], ())]
