@@ -120,6 +120,8 @@ def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -
     clause = reading.clause(thing.first)
     if head.attached:
         return any(mark.last == thing.first for mark in _company_in(reading, thing, (clause[0], thing.first)))
+    if len(things) == 1 and not reading.heading.isdisjoint(head.by):
+        return True
     if not head.near:
         return bool(_company_in(reading, thing, clause))
     if not head.normal and _is_adjective_of_next(reading, things, n):

@@ -165,6 +165,9 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
                 found.setdefault(head.by[place.value], []).append(place.value)
         if found:
             break
+    if not found and len(reading.things) == 1:
+        for group in sorted(reading.heading.intersection(head.by)):
+            found.setdefault(head.by[group], []).append(group)
     if not found and head.otherwise is not None:
         return [(head.otherwise, ())]
     return [(name, tuple(dict.fromkeys(groups))) for name, groups in found.items()]
