@@ -107,6 +107,23 @@ SAME = [
     ("The oesophagus is distended.", "The oesophagus is not distended.", "dilated esophagus"),
     ("The heart and mediastinum are shifted.", "The mediastinum is central.", "mediastinal shift"),
     ("The aortic valve has been replaced.", "The mitral valve is not replaced.", "valve prosthesis"),
+    (
+        "The ascending aorta measures 4.5 cm and is dilated.",
+        "The aorta has smooth walls and is not dilated.",
+        "aneurysm",
+    ),
+    (
+        "The left hemidiaphragm, which is elevated, is smooth.",
+        "There is no elevation of the hemidiaphragm.",
+        "elevated hemidiaphragm",
+    ),
+    ("The heart shows enlargement.", "There is no enlargement of the heart.", "cardiomegaly"),
+    ("Nodules: Solid nodule of 18 mm.", "Nodules: No nodule.", "nodule"),
+    (
+        "A right paratracheal stripe that is prominent.",
+        "No prominent paratracheal stripe.",
+        "mediastinal widening",
+    ),
     ("Phrenic nerve palsy.", "No phrenic nerve paralysis.", "diaphragm contour change"),
 ]
 

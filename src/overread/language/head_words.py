@@ -117,7 +117,7 @@ def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -
         return True
     if not head.by:
         return False
-    clause = reading.clause(thing.first)
+    clause = reading.subject_clause(thing.first)
     if head.attached:
         return any(mark.last == thing.first for mark in _company_in(reading, thing, (clause[0], thing.first)))
     if len(things) == 1 and not reading.heading.isdisjoint(head.by):

@@ -59,6 +59,8 @@ _TOUCHING = frozenset(
     "abutting abut invading invade contacting touching extending destroying grow growing infiltrating".split()
 )
 _SPARING = frozenset("not none except excepting sparing spare".split())
+_SUBJECTLESS = frozenset("which that is are was were has have appear remain show".split())
+"""Words that a clause begins with whose subject stands in the clause before."""
 _MARKS = {"traits": TRAIT, "severity": LOOSE, "spread": LOOSE}
 _CLEAR = frozenset("clear spared sharp normal unremarkable".split())
 
@@ -184,6 +186,15 @@ class ParsedSentence:
     def clause(self, at: int) -> Range:
         """The clause that a word stands in."""
         return self.clauses[bisect_right(self._clause_starts, at) - 1]
+
+    def subject_clause(self, at: int) -> Range:
+        """The clause of a word, and the one before where its subject stands: "…, which is dilated"."""
+        first, last = self.clause(at)
+        n = bisect_left(self._clause_starts, first)
+        while n and self.words[first].word in _SUBJECTLESS:
+            n -= 1
+            first = self.clauses[n][0]
+        return first, last
 
     @once
     def stretches(self) -> list[Range]:

@@ -117,9 +117,21 @@ def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None 
     found: list[Statement] = []
     for n, thing in enumerate(things):
         clause = reading.clause(thing.first)
-        for name, places in _meanings(reading, n, clause):
+        for name, places in _meanings(reading, n, reading.subject_clause(thing.first)):
             found.append(_statement(reading, n, clause, name, places))
-    return _drop_vague(found, known) if len(found) > 1 else found
+    if len(found) > 1:
+        if _is_only_heading(reading, found):
+            del found[0]
+        return _drop_vague(found, known)
+    return found
+
+
+def _is_only_heading(reading: ParsedSentence, found: list[Statement]) -> bool:
+    """Whether the first thing only heads what follows, which names it again: "Nodules: no nodule"."""
+    last = reading.things[0].last
+    if last >= len(reading.words) or reading.words[last].word != ":" or reading.things[0].first:
+        return False
+    return any(other.observation == found[0].observation for other in found[1:])
 
 
 def _drop_vague(found: list[Statement], known: Vocabulary) -> list[Statement]:
