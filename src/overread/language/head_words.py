@@ -21,7 +21,7 @@ Thing = PhraseMatch[Observation | Head]
 _NODES = ("3a", "5b")
 """Categories of lymph nodes."""
 _NODE_GAP = 8
-_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";"))
+_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";", "suggesting", "suggest"))
 _LISTED = 3
 """Words between two things of one list, at most."""
 _LIST_JOINTS = frozenset(("and", "or", ","))

@@ -61,6 +61,8 @@ _TOUCHING = frozenset(
 _SPARING = frozenset("not none except excepting sparing spare".split())
 _SUBJECTLESS = frozenset("which that is are was were has have appear remain show".split())
 """Words that a clause begins with whose subject stands in the clause before."""
+_SUBJECT_REACH = 4
+"""Words from the beginning of such a clause to what is said of its subject, at most."""
 _MARKS = {"traits": TRAIT, "severity": LOOSE, "spread": LOOSE}
 _CLEAR = frozenset("clear spared sharp normal unremarkable".split())
 
@@ -191,6 +193,8 @@ class ParsedSentence:
         """The clause of a word, and the one before where its subject stands: "…, which is dilated"."""
         first, last = self.clause(at)
         n = bisect_left(self._clause_starts, first)
+        if at - first > _SUBJECT_REACH:
+            return first, last
         while n and self.words[first].word in _SUBJECTLESS:
             n -= 1
             first = self.clauses[n][0]
