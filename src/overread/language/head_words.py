@@ -21,7 +21,11 @@ Thing = PhraseMatch[Observation | Head]
 _NODES = ("3a", "5b")
 """Categories of lymph nodes."""
 _NODE_GAP = 8
-_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";"))
+_NODE_BREAKS = frozenset(("and", ",", "but", "with", "without", "no", "or", ";", "suggesting", "suggest"))
+_LISTED = 3
+"""Words between two things of one list, at most."""
+_LIST_JOINTS = frozenset(("and", "or", ","))
+_ARE = (["is"], ["are"], ["was"], ["were"], ["appear"])
 _ADJECTIVES = 2
 """Words between an adjective and its noun, at most."""
 _LINKS = frozenset(
@@ -45,7 +49,7 @@ def meaningful_things(reading: ParsedSentence, things: Sequence[Thing]) -> list[
 
 def _is_empty(thing: Thing) -> bool:
     head = thing.value
-    return isinstance(head, Head) and not head.by and head.otherwise is None
+    return isinstance(head, Head) and not (head.by or head.otherwise or head.together)
 
 
 def _settle_nouns(reading: ParsedSentence, things: Sequence[Thing], nouns: set[int]) -> list[Thing]:
@@ -109,14 +113,31 @@ def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -
         return False
     if head.normal and head.near and _is_said_of_next(reading, things, n):
         return False
-    if head.otherwise is not None:
+    if head.otherwise is not None or head.together:
         return True
     if not head.by:
         return False
-    clause = reading.clause(thing.first)
+    clause = reading.subject_clause(thing.first)
     if head.attached:
         return any(mark.last == thing.first for mark in _company_in(reading, thing, (clause[0], thing.first)))
-    return bool(_company_in(reading, thing, _own_window(things, n, clause) if head.near else clause))
+    if len(things) == 1 and not reading.heading.isdisjoint(head.by):
+        return True
+    if not head.near:
+        return bool(_company_in(reading, thing, clause))
+    if not head.normal and _is_adjective_of_next(reading, things, n):
+        return False
+    before, after = own_windows(reading, things, n, clause)
+    return bool(_company_in(reading, thing, (before[0], after[1])))
+
+
+def _is_adjective_of_next(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
+    """Whether the noun right behind it is another thing, at no place of its own: "a big hernia"."""
+    if n + 1 >= len(things) or things[n + 1].first != things[n].last:
+        return False
+    following = things[n + 1]
+    if isinstance(following.value, Head):
+        return False
+    return not _company_in(reading, things[n], (following.first, following.last))
 
 
 def _is_said_of_next(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
@@ -139,12 +160,44 @@ def _is_said_of_nodes(reading: ParsedSentence, things: Sequence[Thing], n: int) 
         if name is None or two.first - one.last > _NODE_GAP:
             continue
         if reading.vocabulary.observations[name].category in _NODES:
-            return not _NODE_BREAKS.intersection(w.word for w in reading.words[one.last : two.first])
+            gap = [word.word for word in reading.words[one.last : two.first]]
+            if other < n and gap[:1] in _ARE and not _company_in(reading, things[n], (one.last, two.first)):
+                gap = [word for word in gap if word not in _LIST_JOINTS]  # "nodes are small and calcified"
+            return not _NODE_BREAKS.intersection(gap)
     return False
 
 
-def _own_window(things: Sequence[Thing], n: int, clause: Range) -> Range:
-    """Words of a clause from the thing before to the thing behind."""
-    first = max(clause[0], things[n - 1].last) if n else clause[0]
-    last = min(clause[1], things[n + 1].first) if n + 1 < len(things) else clause[1]
-    return first, last
+def own_windows(
+    reading: ParsedSentence, things: Sequence[Thing], n: int, clause: Range
+) -> tuple[Range, Range]:
+    """Words of a clause from the thing before to the word, and from it to the thing behind.
+
+    Things that are only listed with it are passed over, for they share their place: "the aorta is
+    calcified and tortuous", "blood and air in the pleural space". Of a noun that ends such a list the
+    words themselves may hold the place: "tortuous and calcified aorta".
+    """
+    first, last = clause
+    m = n
+    while m and isinstance(things[m - 1].value, Head) and _is_listed(reading, things[m - 1], things[m]):
+        m -= 1
+    if m:
+        first = max(first, things[m - 1].last)
+    m = n
+    while m + 1 < len(things) and _is_listed(reading, things[m], things[m + 1]):
+        m += 1
+        if not isinstance(things[m].value, Head):
+            last = min(last, things[m].last)
+            break
+    if m + 1 < len(things):
+        last = min(last, things[m + 1].first)
+    return (first, things[n].first), (things[n].last, last)
+
+
+def _is_listed(reading: ParsedSentence, one: Thing, two: Thing) -> bool:
+    """Whether nothing but joints and adverbs stand between two things."""
+    gap = two.first - one.last
+    if gap > _LISTED:
+        return False
+    return all(
+        word.word in _LIST_JOINTS or word.word.endswith("ly") for word in reading.words[one.last : two.first]
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Generic, TypeVar, overload
 
 from overread.language.phrases import PhraseMatch
@@ -13,7 +14,7 @@ from overread.language.presence import Cue, find_cues, split_clauses
 from overread.language.sizes import Size, find_sizes
 from overread.language.text import Sentence, Span
 from overread.language.thing_words import LOOSE, TRAIT, Range, ThingWords, assign_words
-from overread.language.tokens import Token
+from overread.language.tokens import Token, tokenise
 from overread.language.vocabulary import Head, Observation, Vocabulary
 
 Modifier = PhraseMatch[tuple[tuple[str, str], ...]]
@@ -55,11 +56,20 @@ class StatementDraft:
 
 
 _TOUCHING = frozenset(
-    "abutting abut invading invade contacting touching extending adjacent destroying".split()
+    "abutting abut invading invade contacting touching extending destroying grow growing infiltrating".split()
 )
 _SPARING = frozenset("not none except excepting sparing spare".split())
+_SUBJECTLESS = frozenset("which that is are was were has have appear remain show".split())
+"""Words that a clause begins with whose subject stands in the clause before."""
+_SUBJECT_REACH = 4
+"""Words from the beginning of such a clause to what is said of its subject, at most."""
 _MARKS = {"traits": TRAIT, "severity": LOOSE, "spread": LOOSE}
 _CLEAR = frozenset("clear spared sharp normal unremarkable".split())
+
+
+@lru_cache(maxsize=1000)
+def _heading_groups(section: str, vocabulary: Vocabulary) -> frozenset[str]:
+    return frozenset(match.value for match in vocabulary.anatomy_phrases.find(tokenise(section)))
 
 
 @dataclass
@@ -91,6 +101,13 @@ class ParsedSentence:
         return self.qualities if self.vocabulary.qualities.issuperset(head.by) else self.anatomy
 
     @once
+    def heading(self) -> frozenset[str]:
+        """Groups of the place that the heading names, where the sentence names none: "PLEURA: Dry." """
+        if not self.sentence.section or self.anatomy:
+            return frozenset()
+        return _heading_groups(self.sentence.section, self.vocabulary)
+
+    @once
     def places(self) -> list[PlaceMention]:
         """Sides, lobes, segments and zones."""
         starts = {thing.first for thing in self.things}
@@ -103,14 +120,22 @@ class ParsedSentence:
 
     def _is_spared(self, place: PlaceMention) -> bool:
         """Whether a place is named because nothing is there: "the right lung is clear"."""
-        if self._preceded_by(place.first, _SPARING, 3):
+        if self._preceded_by(place.first, _SPARING, 3) or self._is_measured_against(place.first):
             return True
         if place.last in self._normal_starts or place.last + 1 in self._normal_starts:
             return False  # the place that something normal is told of
-        behind = [word.word for word in self.words[place.last : place.last + 2]]
+        behind = [word.word for word in self.words[place.last : place.last + 3]]
+        if behind[1:2] == ["free"] and behind[0] in ("is", "are") and behind[-1] not in ("of", "from"):
+            return True
+        behind = behind[:2]
         return bool(behind) and (
             behind[0] in _CLEAR or (behind[0] in ("is", "are", "was") and behind[-1] in _CLEAR)
         )
+
+    def _is_measured_against(self, at: int) -> bool:
+        """Whether a side only tells what another is compared with: "higher than the left"."""
+        row = [word.word for word in self.words[max(0, at - 3) : at] if word.word != "the"]
+        return row[-2:] in (["higher", "than"], ["lower", "than"], ["relative", "to"])
 
     @once
     def _normal_starts(self) -> frozenset[int]:
@@ -163,6 +188,17 @@ class ParsedSentence:
     def clause(self, at: int) -> Range:
         """The clause that a word stands in."""
         return self.clauses[bisect_right(self._clause_starts, at) - 1]
+
+    def subject_clause(self, at: int) -> Range:
+        """The clause of a word, and the one before where its subject stands: "…, which is dilated"."""
+        first, last = self.clause(at)
+        n = bisect_left(self._clause_starts, first)
+        if at - first > _SUBJECT_REACH:
+            return first, last
+        while n and self.words[first].word in _SUBJECTLESS:
+            n -= 1
+            first = self.clauses[n][0]
+        return first, last
 
     @once
     def stretches(self) -> list[Range]:

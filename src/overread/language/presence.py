@@ -28,6 +28,9 @@ _ANSWERS = frozenset((": no", ": none", ": nil", ": negative", "none"))
 _BETWEEN = 4
 """Words between two negations of which the first denies the second."""
 _SUBJECT = frozenset("no there a an the without however not".split())
+_EARLIER = frozenset("prior previous earlier preceding old older last".split())
+_DUMMIES = frozenset("it there is are was were be been has have could can does do also".split())
+"""Words that stand for a subject which only follows: "it is not observed pneumothorax"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +131,30 @@ def find_cues(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
                 # "Effusion: no." is an answer, "Pleura: no effusion." is a new beginning.
                 if said != ": no":
                     continue
+                found.append(Cue(match.first + 1, match.last, kind, "before", "no"))
+                continue
+            if side == "after" and kind == "absent" and _is_of_earlier(words, match.last):
+                continue  # "not seen on the earlier film": there now
+            if side == "after" and kind == "absent" and not ends and _has_no_subject(words, match.first):
                 side = "before"
             found.append(Cue(match.first, match.last, kind, side, said))
     return found
+
+
+def _is_of_earlier(words: Sequence[Token], last: int) -> bool:
+    """Whether what is denied is denied of an earlier examination."""
+    if last >= len(words) or words[last].word not in ("on", "in", "at"):
+        return False
+    return any(word.word in _EARLIER for word in words[last + 1 : last + 4])
+
+
+def _has_no_subject(words: Sequence[Token], at: int) -> bool:
+    """Whether a verb that denies opens its clause, so that it speaks of what follows."""
+    if words[at].word not in ("not", "no"):
+        return False
+    while at > 0 and words[at - 1].word in _DUMMIES:
+        at -= 1
+    return at == 0 or words[at - 1].word in (";", ":")
 
 
 def _cue_text(words: Sequence[Token], first: int, last: int) -> str:

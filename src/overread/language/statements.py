@@ -8,7 +8,7 @@ from pydantic import Field
 
 from overread.core import Record
 from overread.language.attributes import EARLIER, fill_attributes
-from overread.language.head_words import meaningful_things
+from overread.language.head_words import meaningful_things, own_windows
 from overread.language.parsed_sentence import ParsedSentence, StatementDraft
 from overread.language.phrases import PhraseMatch, drop_joiners
 from overread.language.presence import Cue, Presence, PresenceDecision, decide_presence
@@ -117,9 +117,21 @@ def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None 
     found: list[Statement] = []
     for n, thing in enumerate(things):
         clause = reading.clause(thing.first)
-        for name, places in _meanings(reading, n, clause):
+        for name, places in _meanings(reading, n, reading.subject_clause(thing.first)):
             found.append(_statement(reading, n, clause, name, places))
-    return _drop_vague(found, known) if len(found) > 1 else found
+    if len(found) > 1:
+        if _is_only_heading(reading, found):
+            del found[0]
+        return _drop_vague(found, known)
+    return found
+
+
+def _is_only_heading(reading: ParsedSentence, found: list[Statement]) -> bool:
+    """Whether the first thing only heads what follows, which names it again: "Nodules: no nodule"."""
+    last = reading.things[0].last
+    if last >= len(reading.words) or reading.words[last].word != ":" or reading.things[0].first:
+        return False
+    return any(other.observation == found[0].observation for other in found[1:])
 
 
 def _drop_vague(found: list[Statement], known: Vocabulary) -> list[Statement]:
@@ -136,10 +148,13 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
     if isinstance(thing.value, Observation):
         return [(thing.value.name, ()), *_coordinated_meanings(reading, n, clause)]
     head = thing.value
+    if head.together:
+        return [(name, ()) for name in head.together]
     adjective = reading.adjectives.get(thing.first)
     if adjective is not None:
         return [(head.by[adjective.value], ())]
-    before, after = _windows(reading, n, clause)
+    windows = own_windows(reading, reading.things, n, clause) if head.near else _windows(reading, n, clause)
+    before, after = windows
     found: dict[str, list[str]] = {}
     # Right before it ("pleural or pericardial effusion"), then behind, then anywhere before.
     near = [p for p in reading.anatomy if before[0] <= p.first and p.last <= before[1]]
@@ -162,6 +177,9 @@ def _meanings(reading: ParsedSentence, n: int, clause: tuple[int, int]) -> list[
                 found.setdefault(head.by[place.value], []).append(place.value)
         if found:
             break
+    if not found and len(reading.things) == 1:
+        for group in sorted(reading.heading.intersection(head.by)):
+            found.setdefault(head.by[group], []).append(group)
     if not found and head.otherwise is not None:
         return [(head.otherwise, ())]
     return [(name, tuple(dict.fromkeys(groups))) for name, groups in found.items()]

@@ -17,7 +17,8 @@ _SPELLING = (
     ("subcentimetre", "subcentimeter"), ("coeliac", "celiac"), ("faec", "fec"), ("colour", "color"),
     ("neighbour", "neighbor"), ("catheteris", "catheteriz"), ("localis", "localiz"),
     ("visualis", "visualiz"), ("characteris", "characteriz"), ("calcificated", "calcified"),
-    ("lamellar", "lamellar"), ("azygous", "azygos"),
+    ("lamellar", "lamellar"), ("azygous", "azygos"), ("mineralis", "mineraliz"),
+    ("recognis", "recogniz"), ("gynaec", "gynec"), ("generalis", "generaliz"),
 )  # fmt: skip
 _IRREGULAR = {
     "bullae": "bulla", "bronchi": "bronchus", "nuclei": "nucleus", "foci": "focus",

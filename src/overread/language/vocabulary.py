@@ -59,6 +59,8 @@ class Head(Record):
     """Whether the place must stand on its own side of the things beside it."""
     attached: bool = False
     """Whether the place must stand right before the words: "bony findings", "pulmonary disease"."""
+    together: tuple[str, ...] = ()
+    """Observations that the words mean all at once, whatever the place: "hydropneumothorax"."""
     of_nodes: bool = False
     """Whether the words say nothing of a place where they are said of lymph nodes in it."""
 
