@@ -3,8 +3,9 @@ SHELL := /bin/sh
 PYTHON ?= $(shell tools/find-python)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+TRIALS := try-trl try-ms-swift try-llama-factory try-nnunet try-voxtell try-vlmevalkit try-lmms-eval
 
-.PHONY: demo page test test-slow test-torch test-peers check format bench picture clean help
+.PHONY: demo page test test-slow test-torch test-peers test-servers test-programs $(TRIALS) check format bench picture clean help
 
 help:
 	@echo "make demo        set up and run the main job on synthetic cases"
@@ -12,6 +13,8 @@ help:
 	@echo "make test-slow   the tests that take longer"
 	@echo "make test-torch  the tests that need torch or transformers"
 	@echo "make test-peers  metrics against MONAI, medpy, panoptica and scikit-image"
+	@echo "make test-servers  runs against real servers, trackers and Inspect AI"
+	@echo "make test-programs  exports in the hands of TRL, ms-swift, LLaMA-Factory, nnU-Net and others"
 	@echo "make check       formatting, lint, types, the arrows between the rooms"
 	@echo "make bench       measurements, best of five"
 	@echo "make page        build the page from web/, where that changed"
@@ -65,6 +68,28 @@ page: .venv/.run
 	.venv-inspect/bin/python -m pip install --quiet --disable-pip-version-check -e '.[inspect]'
 	@touch $@
 
+# Servers that models are behind, and trackers of experiments: see docs/works-with.md.
+.venv-litellm/.made: .venv/.made
+	"$(PYTHON)" -m venv .venv-litellm
+	.venv-litellm/bin/python -m pip install --quiet --disable-pip-version-check 'litellm[proxy]'
+	@touch $@
+
+.venv-serving/.made: .venv/.made
+	"$(PYTHON)" -m venv .venv-serving
+	.venv-serving/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+	.venv-serving/bin/python -m pip install --quiet --disable-pip-version-check 'transformers[serving]' pillow
+	@touch $@
+
+.venv-llama/.made: .venv/.made
+	$(BIN)/python -m tools.works_with.build_llama_server .venv-llama
+	@touch $@
+
+.venv-trackers/.made: .venv/.made pyproject.toml
+	"$(PYTHON)" -m venv .venv-trackers
+	.venv-trackers/bin/python -m pip install --quiet --disable-pip-version-check \
+		-e '.[mlflow,wandb,tensorboard,tables]'
+	@touch $@
+
 demo: .venv/.run page
 	$(BIN)/overread demo
 	@echo "          (first: . .venv/bin/activate)"
@@ -84,10 +109,16 @@ test-peers: .venv-metric-peers/.made
 	.venv-metric-peers/bin/python -m pytest $$(grep -rlE --include='test_*.py' \
 		'importorskip\("(monai|medpy|panoptica|skimage)' tests)
 
+test-servers: .venv/.dev .venv-litellm/.made .venv-serving/.made .venv-llama/.made .venv-trackers/.made \
+		.venv-inspect/.made
+	$(PYTEST) -m slow tests/works_with tests/bridges
+
 check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32 src
+	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin src
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/write_openapi.py --check
 	$(BIN)/python web/build_page.py check
@@ -102,8 +133,10 @@ bench: .venv/.dev page .venv-peers/.made .venv-inspect/.made
 	$(BIN)/python -m tools.bench.mask_scores
 	$(BIN)/python -m tools.bench.surface_metrics
 	$(BIN)/python -m tools.bench.word_metrics
+	$(BIN)/python -m tools.bench.report_language
 	$(BIN)/python -m tools.bench.grade_command
 	$(BIN)/python -m tools.bench.run_engine
+	$(BIN)/python -m tools.bench.growth
 	$(BIN)/python -m tools.bench.atlas_reader
 	$(BIN)/python -m tools.bench.page_run
 	$(BIN)/python -m tools.bench.page_grid
@@ -115,5 +148,12 @@ picture: .venv/.dev page
 	$(BIN)/overread demo --no-serve
 	$(BIN)/python -m tools.draw.page_views overread-demo docs
 
+# Trainers and evaluation kits, each in an environment of its own; gigabytes, and minutes for each.
+# One alone: make try-trl; the others too where one fails: make -k test-programs.
+test-programs: $(TRIALS)
+
+$(TRIALS): try-%: .venv/.dev
+	$(BIN)/python -m tools.works_with.try_$(subst -,_,$*) .venv-$*
+
 clean:
-	rm -rf web/node_modules src/overread/site/assets .venv .venv-torch .venv-peers .venv-metric-peers .venv-inspect .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo
+	rm -rf web/node_modules src/overread/site/assets .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis overread-demo

@@ -32,7 +32,9 @@ def test_what_is_wrong_for_every_case_is_one_list() -> None:
     assert {kind.__name__ for kind in ours if is_fatal(kind("told"))} == {
         "CacheUnusable",
         "LedgerUnusable",
+        "LocksFail",
         "MissingPart",
+        "OutOfResources",
         "RunUnwritable",
         "Unavailable",
         "Undeclared",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from overread.benchmarks import check, load, write
+    from overread.benchmarks import check, describe, load, write
     from overread.build.runner import run_build
     from overread.core import (
         Box,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Volume,
         Whole,
     )
+    from overread.core.description import Description
     from overread.errors import OverreadError, UsageError
     from overread.language.compare import compare_reports
     from overread.language.statements import find_statements
@@ -63,12 +64,13 @@ if TYPE_CHECKING:
 _PUBLIC = {
     name: module
     for module, names in {
-        "overread.benchmarks": "check load write",
+        "overread.benchmarks": "check describe load write",
         "overread.build.runner": "run_build",
         "overread.core": (
             "Box Case Defect Entry Finding Geometry Image Mask Option Query Reader Reading Release "
             "Reply Request Slices Step Trace Truth Volume Whole"
         ),
+        "overread.core.description": "Description",
         "overread.errors": "OverreadError UsageError",
         "overread.language.compare": "compare_reports",
         "overread.language.statements": "find_statements",
@@ -96,6 +98,7 @@ __all__ = [
     "Card",
     "Case",
     "Defect",
+    "Description",
     "Entry",
     "Finding",
     "Geometry",
@@ -128,6 +131,7 @@ __all__ = [
     "check",
     "compare",
     "compare_reports",
+    "describe",
     "export_submission",
     "find_statements",
     "grade",

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from overread.errors import UnknownName, UsageError
 
-PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes"]
+PartKind = Literal["benchmarks", "readers", "workflows", "judges", "metrics", "recipes", "trackers"]
 
 METRIC_MODULES = (
     *("choice", "option_auroc"),
@@ -24,6 +24,7 @@ METRIC_MODULES = (
     *("words.scores", "clinical.rules", "clinical.model_scores", "judged"),
     *("boxes.scores", "boxes.detection"),
     *("traces.path", "traces.findings", "traces.crops", "traces.words", "traces.consistency"),
+    *("traces.chain", "traces.chain_masks"),
 )
 """Modules of `metrics/`; what each of them measures stands in its own table `METRICS`."""
 
@@ -37,6 +38,8 @@ TABLES: dict[PartKind, dict[str, str]] = {
         "atlas": "overread.readers.atlas:make",
         "openai": "overread.readers.openai.reader:make",
         "hf": "overread.readers.hf.reader:make",
+        "command": "overread.readers.command.reader:make",
+        "voxtell": "overread.readers.voxtell.reader:make",
         "replay": "overread.readers.replay:make",
         "person": "overread.readers.person:make",
         "oracle": "overread.readers.oracle:make",
@@ -61,6 +64,11 @@ TABLES: dict[PartKind, dict[str, str]] = {
         "rexgroundingct": "overread.build.rexgroundingct:RECIPE",
         "medthinkvqa": "overread.build.medthinkvqa:RECIPE",
         "mmrad": "overread.build.mmrad:RECIPE",
+    },
+    "trackers": {
+        "mlflow": "overread.bridges.trackers.mlflow_tracker:make",
+        "wandb": "overread.bridges.trackers.wandb_tracker:make",
+        "tensorboard": "overread.bridges.trackers.tensorboard_tracker:make",
     },
 }
 

@@ -1,25 +1,33 @@
 """Everything overread raises on purpose.
 
-    OverreadError              one sentence: what, where, what was expected, what to do ├──
-    UsageError             the caller asked for something that cannot be asked │   └── UnknownName
-    a name that is in no catalog (with the nearest ones) ├── ReleaseError           a release, or
-    one row of it, cannot be read (carries the defect) ├── SubmissionError        predictions that
-    cannot be graded ├── PictureError           a picture cannot be read as what it claims to be │
-    ├── NotThere           the file is not where the release says it is │   ├── Truncated
-    the file ends before it should │   └── Refused            a file that would use the memory, or
-    leave the root ├── ReaderError            a reader cannot answer, and asking again will not help
-    │   ├── TryAgain           it may help: too busy, unreachable, cut off │   └── Unavailable
-    nor will any other question: a wrong key, no such model, no credit ├── BadReply               an
-    answer that cannot be read as what was asked for ├── MissingPart            an optional package
-    or program is not installed └── AccessError            a download that needs a network, a
-    licence or a login
+    OverreadError          one sentence: what, where, what was expected, what to do
+    ├── UsageError         the caller asked for something that cannot be asked
+    │   └── UnknownName    a name that is in no catalog (with the nearest ones)
+    ├── ReleaseError       a release, or one row of it, cannot be read (carries the defect)
+    ├── SubmissionError    predictions that cannot be graded
+    ├── PictureError       a picture cannot be read as what it claims to be
+    │   ├── NotThere       the file is not where the release says it is
+    │   ├── Truncated      the file ends before it should
+    │   └── Refused        a file that would use the memory, or leave the root
+    ├── ReaderError        a reader cannot answer, and asking again will not help
+    │   ├── TryAgain       it may help: too busy, unreachable, cut off
+    │   ├── EndpointFailed the endpoint is at fault, not the question; asking again did not help
+    │   └── Unavailable    nor will any other question: a wrong key, no such model, no credit
+    ├── BadReply           an answer that cannot be read as what was asked for
+    ├── MissingPart        an optional package or program is not installed
+    ├── OutOfResources     the system gives no more memory, threads or processes
+    ├── LocksFail          a file system on which nothing can be locked
+    └── AccessError        a download that needs a network, a licence or a login
 
 Anything else that escapes is a bug of ours, and the command line says so.
 """
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
+
+_LACKS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE))
 
 
 class OverreadError(Exception):
@@ -98,6 +106,13 @@ class TryAgain(ReaderError):
         return (_rebuild_try_again, (self.what, self.where, self.remedy, self.retry_after))
 
 
+class EndpointFailed(ReaderError):
+    """The endpoint failed, whatever it was asked: unreachable, too busy, broken, no right.
+
+    One such case fails; many in a row, without an answer in between, end a run.
+    """
+
+
 class Unavailable(ReaderError):
     """A reader that can answer nothing at all: that ends a run instead of failing every case."""
 
@@ -110,6 +125,18 @@ class BadReply(OverreadError):
 
 class MissingPart(OverreadError):
     """An optional package or program is not installed."""
+
+    fatal = True
+
+
+class OutOfResources(OverreadError):
+    """The system gives no more memory, threads, processes or open files."""
+
+    fatal = True
+
+
+class LocksFail(OverreadError):
+    """A file system on which nothing can be locked: two processes could write the same file."""
 
     fatal = True
 
@@ -137,10 +164,26 @@ def is_fatal(error: BaseException) -> bool:
 
     Then it ends a run, a judging or a build instead of failing them one by one: wrong settings,
     a reader or a package that is not there, a run, ledger or cache that cannot be written, and no
-    memory left. It is one rule for all of them, since they share readers, settings and disks.
-    Whatever else goes wrong may be the fault of one case, and fails that one only.
+    memory, threads or room on the disk left. It is one rule for all of them, since they share readers,
+    settings and disks. Whatever else goes wrong may be the fault of one case, and fails that one only.
     """
-    return error.fatal if isinstance(error, OverreadError) else isinstance(error, MemoryError)
+    if isinstance(error, OverreadError):
+        return error.fatal
+    if isinstance(error, OSError):
+        return error.errno in _LACKS
+    return is_out_of_memory(error) or is_out_of_threads(error)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether there was no memory left, also none to load a library into, which is told by words alone."""
+    words = ("failed to map segment", "cannot allocate memory")
+    unloaded = isinstance(error, ImportError) and any(part in str(error).lower() for part in words)
+    return isinstance(error, MemoryError) or unloaded
+
+
+def is_out_of_threads(error: BaseException) -> bool:
+    """Whether no thread could be started, which Python tells by words alone."""
+    return isinstance(error, RuntimeError) and "can't start new thread" in str(error)
 
 
 def _rebuild(kind: type[OverreadError], what: str, where: str, remedy: str) -> OverreadError:

@@ -21,6 +21,7 @@ from overread.catalog import unknown_name
 from overread.core import (
     Ask,
     Case,
+    ChainLink,
     DrawnMask,
     Exchange,
     Finding,
@@ -43,6 +44,7 @@ from overread.core import (
 )
 from overread.errors import BadReply, UsageError
 from overread.prompts import find_prompt
+from overread.prompts.box_words import BOX_WORDS, BoxFrame, box_words, native_schema, reply_in_shares
 from overread.prompts.replies import ParsedReply, ReplyParser
 
 if TYPE_CHECKING:
@@ -53,9 +55,9 @@ T = TypeVar("T")
 StepKind = Literal["say", "look", "ask", "conclude"]
 
 _ALLOWED_WORDS: dict[str, tuple[str, ...]] = {
-    "evidence": ("multimodal", "boxes", "text"),
+    "evidence": ("multimodal", "boxes", "text", "words"),
     "shuffle": ("options", "images"),
-    "reveal": ("captions", "summary"),
+    "reveal": ("captions", "summary", "trace"),
 }
 """Settings that are words → the words that they may be."""
 
@@ -83,8 +85,9 @@ class SessionSettings:
     """How often an answer that makes no sense is asked for again."""
     prompts: str | None = None
     """Folder of one's own prompts, which win over the house's."""
-    evidence: Literal["multimodal", "boxes", "text"] = "multimodal"
-    """What a look gives the reader of an interleaved reading: the cut-out, its box, or words."""
+    evidence: Literal["multimodal", "boxes", "text", "words"] = "multimodal"
+    """What a look gives who reads region by region, or is told the reference trace: the cut-out, its
+    box, the whole film, or nothing but words after one look at the film."""
     discussion: bool = True
     """Whether a diagnosis is followed by its teaching discussion."""
     looks: int = 12
@@ -94,7 +97,7 @@ class SessionSettings:
     shuffle: tuple[str, ...] = ()
     """What is put into another order in every sample but the first: options, images."""
     reveal: tuple[str, ...] = ()
-    """What of the truth is told on purpose in place of the reader's own: captions, summary."""
+    """What of the truth is told on purpose in place of the reader's own: captions, summary, trace."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be shown, before anybody is asked."""
@@ -230,8 +233,12 @@ class Session:
         query: Query | None = None,
         regions: Sequence[Region] = (),
         kind: StepKind | None = "ask",
+        frame: BoxFrame | None = None,
     ) -> T:
         """Send a prompt with images, parse the answer and record the step.
+
+        With a `frame` boxes are asked for, in the reader's own numbers: the prompt's words, the schema
+        and the answer are turned, and `parse` is handed shares.
 
         Without a `kind` no step is recorded; the caller records its own with `add_step`. Images
         come before the text. Where the answer cannot be parsed the reader is told why and asked
@@ -239,8 +246,18 @@ class Session:
         """
         own = self.settings.prompts
         wording = find_prompt(prompt, Path(own) if own else None)
-        system, user = wording.render(values)
+        boxes = self.reader.boxes
+        native = frame is not None and boxes.unit != "share"
+        asked = wording.placeholders & BOX_WORDS
+        if native and not asked:
+            raise UsageError(
+                f"the prompt '{prompt}' asks for boxes as shares, and the reader gives them as {boxes.name}",
+                remedy="put the gaps for boxes into it, as the house's prompt of that name has them",
+            )
+        words = box_words(boxes, frame)
+        system, user = wording.render({**values, **{name: words[name] for name in asked}})
         self.prompts[prompt] = wording.digest
+        schema = native_schema(schema, boxes) if native and schema is not None else schema
         messages = [Message(role="user", parts=(*show, user))]
         if system:
             messages.insert(0, Message(role="system", parts=(system,)))
@@ -250,7 +267,8 @@ class Session:
                 raise UsageError(f"the reader '{self.reader.name}' returns masks but was asked for text")
             where = f"{prompt} {wording.digest}"
             try:
-                found = parse(_reply_text(reply))
+                text = _reply_text(reply)
+                found = parse(reply_in_shares(text, boxes, frame) if native and frame else text)
             except BadReply as problem:
                 self._record_exchange(task, where, messages, reply, problem=str(problem))
                 if not left:
@@ -335,9 +353,12 @@ class Session:
         *,
         crop: str | None = None,
         exchange: int | None = None,
+        link: ChainLink | None = None,
     ) -> None:
         """Record a step; `exchange` is the one it came from, where somebody was asked."""
-        self.steps.append(Step(kind=kind, text=text, regions=tuple(regions), crop=crop, exchange=exchange))
+        self.steps.append(
+            Step(kind=kind, text=text, regions=tuple(regions), crop=crop, exchange=exchange, link=link)
+        )
 
     def _record_exchange(
         self,

@@ -13,11 +13,13 @@ import os
 import subprocess
 import threading
 import tomllib
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -25,6 +27,7 @@ import overread
 from overread.runs.engine import RunPlan, run
 from overread.runs.scoring.from_run import score
 from tests.runs.medthinkvqa_cases import write_cases
+from tests.works_with.foreign_programs import free_port, serving_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = Path(os.environ.get("OVERREAD_INSPECT_PYTHON") or ROOT / ".venv-inspect/bin/python")
@@ -216,7 +219,7 @@ def test_second_tries_failures_and_epochs_count_as_ours(
     assert told == {name: score.value for name, score in card.scores.items()}
     assert 0 < told["accuracy"] < told["answer_rate"] < 1
     failed = [sample for sample in log["samples"] if sample.get("error")]
-    assert [sample["scores"]["measured"]["value"]["accuracy"] for sample in failed] == [0, 0]
+    assert [sample["scores"]["overread/measured"]["value"]["accuracy"] for sample in failed] == [0, 0]
 
 
 def test_a_lost_picture_costs_its_case_only(
@@ -263,6 +266,41 @@ def test_another_solver_and_scoring_again(
     told = numbers(json.loads(log["path"].read_text("utf-8")))
     assert told["rougeL"] == numbers(log)["rougeL"]
     assert told["bleu1"] > 0
+
+
+def test_a_log_is_scored_again_by_its_own_scorer_as_often_as_one_likes(
+    inspect: Inspect, model: Model, tmp_path: Path
+) -> None:
+    """`inspect score LOG` alone finds our scorer and its arguments in the log, also the second time."""
+    root = write_cases(tmp_path / "release", 4)
+    log = inspect.eval("medthinkvqa", root)
+    model.forget()
+    for _ in range(2):
+        inspect("score", log["path"], "--action", "overwrite", "--overwrite", "--display", "none")
+        assert numbers(json.loads(log["path"].read_text("utf-8"))) == numbers(log)
+    assert not model.forget()
+
+
+def test_the_viewer_shows_the_log(inspect: Inspect, tmp_path: Path) -> None:
+    """`inspect view` starts, lists the log of our task and serves what is in it."""
+    log = inspect.eval("medthinkvqa", write_cases(tmp_path / "release", 2))
+    port = free_port()
+    words = (PYTHON, "-m", "inspect_ai", "view", "start", "--log-dir", inspect.logs, "--port", str(port))
+    address = f"http://127.0.0.1:{port}"
+    with serving_program(words, address, tmp_path / "view.txt", inspect.env):
+
+        def get(path: str) -> bytes:
+            with urllib.request.urlopen(f"{address}{path}", timeout=60) as told:
+                return bytes(told.read())
+
+        assert b"<html" in get("/")
+        listed = json.loads(get("/api/logs"))
+        names = [entry["name"] for entry in listed["files"]]
+        assert [name.rpartition("/")[2] for name in names] == [log["path"].name]
+        shown = json.loads(get(f"/api/logs/{quote(names[0], safe='')}"))
+    assert shown["eval"]["task"].endswith("medthinkvqa")
+    assert len(shown["samples"]) == 2
+    assert numbers(shown) == numbers(log)
 
 
 def test_a_wrong_argument_is_one_sentence(inspect: Inspect, tmp_path: Path) -> None:

@@ -131,8 +131,21 @@ def test_a_failed_item_that_is_tried_again_is_asked_again(source: Path, tmp_path
 def test_a_broken_connection_is_a_failed_row(source: Path, tmp_path: Path) -> None:
     """An endpoint that hangs up fails its item, with what it was, and no other."""
     built = scripted_build(source, tmp_path / "out", letters, fails=lambda asked: "nodule" in asked.words)
-    assert built.outcome.steps[1].failed == {"reader-error": 1}
+    assert built.outcome.steps[1].failed == {"endpoint-failed": 1}
     assert [row["id"] for row in built.rows] == ["r2"]
+
+
+def test_an_endpoint_that_is_down_stops_the_build(source: Path, tmp_path: Path) -> None:
+    """No item is written down as failed, and the same build again decides on all of them."""
+    out = tmp_path / "out"
+    with pytest.raises(
+        Unavailable, match=r"stopped early, since the first \d cases all failed at the endpoint"
+    ):
+        scripted_build(source, out, letters, fails=lambda _: True)
+    assert table(out, "SELECT count(*) FROM entries WHERE outcome = 'failed'") == [(0,)]
+    again = scripted_build(source, out, letters)
+    assert again.outcome.failed == 0
+    assert [row["id"] for row in again.rows] == ["r1", "r2"]
 
 
 def test_the_same_again_asks_nobody(source: Path, tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_an_endpoint_that_ignores_its_pictures(marked: Path, tmp_path: Path) -> 
     assert told["shares"]["rests"]["value"] == 0.0
 
 
+@pytest.mark.slow
 def test_a_reader_that_computes_in_workers(sketch: Path, tmp_path: Path) -> None:
     """Workers open the release themselves and make the same edits."""
     root, out = sketch / "rexgroundingct", tmp_path / "run"

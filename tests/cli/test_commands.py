@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from overread import catalog
 from overread.cli import main as command
 from overread.cli.doctor import find_requirements
 from overread.errors import PictureError
@@ -183,6 +184,23 @@ def test_doctor_says_what_is_there() -> None:
     told = json.loads(run("doctor", "--json")[1])
     assert told["ok"]
     assert {"python", "pydicom", "torch"} <= {part["name"] for part in told["parts"]}
+
+
+def test_doctor_lists_the_weights_of_each_metric(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every metric that asks a model, where its weights are looked for; what is there is found."""
+    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path))
+    (tmp_path / "chexbert").mkdir()
+    for name in ("chexbert.pth", "vocab.txt"):
+        (tmp_path / "chexbert" / name).touch()
+    told = {own["model"]: own for own in json.loads(run("doctor", "--json")[1])["weights"]}
+    assert told["CheXbert"]["lacking"] is None
+    assert told["GREEN"]["folder"] == str(tmp_path / "green")
+    assert "prompt.txt" in told["GREEN"]["lacking"]
+    named = {metric for own in told.values() for metric in own["metrics"]}
+    assert named == set(catalog.metric_names(["clinical.model_scores"]))
+    out = run("doctor")[1]
+    assert "radcliq_v1" in out
+    assert "OVERREAD_MODELS names another folder" in " ".join(out.split())
 
 
 def test_doctor_looks_for_what_the_package_declares(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -14,7 +15,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from overread.cli.demo_steps import DemoSteps
 from overread.pixels.image_files import read_image
 from tests.cli.overread_command import run
 from tests.jsonl_rows import read_rows
@@ -44,7 +47,15 @@ def test_demo_reads_scores_and_audits(demo: tuple[Path, str]) -> None:
     folder, out = demo
     assert out.count("checked: 0 defect(s)") == 3
     for title in ("MedThinkVQA", "ReXGroundingCT", "MMRad-IVL-22K"):
-        assert out.count(f" {title} ") == 3  # checked, scored, audited
+        assert out.count(f"{title} ") >= 3  # checked, scored, audited
+    steps = re.findall(r"^(\d/4) .* …$", out, re.M)
+    assert steps == ["1/4", "2/4", "3/4", "4/4"]
+    assert len(re.findall(r"^    done in .*; about .* to go$", out, re.M)) == 3
+    assert "too few (" not in out
+    changed = re.findall(r"(\d+) of (\d+)", out.partition("Do atlas's answers")[2])
+    assert len(changed) >= 9
+    assert all(int(moved) <= int(asked) for moved, asked in changed)
+    assert "2 patients are too few for intervals" in out
     for benchmark in ("medthinkvqa", "rexgroundingct", "mmrad"):
         for reader in ("atlas", "majority", "random", "nothing", "oracle"):
             card = json.loads((folder / "runs" / benchmark / reader / "card.json").read_text())
@@ -88,6 +99,35 @@ def test_a_demo_keeps_what_is_not_its_own(tmp_path: Path) -> None:
     assert code == 2
     assert "choose another --out" in err
     assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+def test_a_demo_that_cannot_be_written_says_where_it_could(tmp_path: Path) -> None:
+    """One sentence with the place, the reason and what to do, before anything is made."""
+    (tmp_path / "file").touch()
+    code, out, err = run("demo", "--out", "file/demo", cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert err == (
+        "overread: the demo cannot be written to file/demo (Not a directory): "
+        "go to a folder in which you may write, or name one with --out\n"
+    )
+
+
+def test_the_time_to_go_follows_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that took twice as long as the other ones' shares say doubles what is told of them."""
+    clock = iter((0.0, 0.0, 40.0, 40.0, 60.0))
+    monkeypatch.setattr("overread.cli.demo_steps.time.monotonic", lambda: next(clock))
+    told = io.StringIO()
+    steps = DemoSteps(Console(file=told, width=80), [20, 10])
+    with steps.step("Making"):
+        pass
+    with steps.step("Reading"):
+        pass
+    assert told.getvalue().splitlines() == [
+        "1/2 Making …",
+        "    done in 40 seconds; about 20 seconds to go",
+        "2/2 Reading …",
+        "    done in 20 seconds",
+    ]
 
 
 @pytest.mark.slow

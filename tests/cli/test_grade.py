@@ -246,3 +246,21 @@ def test_what_cannot_be_written_is_told_before_grading(sketch: Path, tmp_path: P
     run("grade", "medthinkvqa", root, right, "--out", tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "card.json").read_text())["accuracy"] == 1
+
+
+def test_a_metric_without_weights_is_said_to_be_missing(
+    sketch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are scored, and the table says which is not and why."""
+    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path / "models"))
+    rows = [json.loads(line) for line in (sketch / "medthinkvqa/test.jsonl").read_text().splitlines()]
+    for row in rows:
+        told = {"step1_per_image_findings": ["Seen."], "step2_integrated_summary": "All is well."}
+        row |= {"prediction": "A", "prediction_twi": {**told, "step3_differential_reasoning": "So."}}
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("medthinkvqa", sketch / "medthinkvqa", file, "--metric", "radcliq_v1", "--metric", "rougeL")
+    assert set(graded(*words)["scores"]) == {"rougeL"}
+    out = " ".join(run("grade", *words).split())
+    assert "not scored, the weights of RadGraph (radgraph) were not found" in out
+    assert "radcliq_v1" in out

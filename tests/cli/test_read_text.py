@@ -292,3 +292,19 @@ def test_header_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Non
     code, _, err = run(capsys, "--csv", source, "--column", "text", "--id", "id", "--out", out)
     assert (code, "has a header and no rows" in err) == (0, True)
     assert len(rows_of(out)) == 1
+
+
+def test_a_table_that_is_whole_is_refused_and_what_a_kill_left_beside_it_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A kill behind the end of the work leaves a second name of the table."""
+    table, out, left = tmp_path / "in.csv", tmp_path / "out.csv", tmp_path / f".{'0a' * 16}.part"
+    table.write_text("id,report\n1,A nodule.\n", "utf-8")
+    words = ["read-text", "--csv", str(table), "--column", "report", "--id", "id", "--out", str(out)]
+    with pytest.raises(SystemExit):
+        main(words)
+    os.link(out, left)
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "already exists" in capsys.readouterr().err
+    assert not left.exists()

@@ -43,6 +43,14 @@ def test_a_sweep_prints_a_table_and_leaves_its_files(root: Path, tmp_path: Path)
     assert again["axes"] == {"image_ratio": ["0", "50", "100"]}
 
 
+def test_points_without_the_part_say_so(root: Path, tmp_path: Path) -> None:
+    """A metric that no point can be scored by ends nothing; what was read is kept."""
+    words = ("--vary", "image_ratio=0,100", "--metric", "findings_rougeL")
+    told = swept(root, tmp_path / "out", *words).stdout
+    assert "2 of 2 points" in told
+    assert "findings_rougeL not scored: no prediction holds findings" in told
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

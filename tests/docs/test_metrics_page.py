@@ -10,12 +10,12 @@ from overread.metrics.judged import METRICS as JUDGED
 from overread.metrics.masks.settings import MaskSettings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "metrics.md").read_text("utf-8")
-_PREFIX = re.compile(r"^(honest_|ceiling_)?(global_only_)?")
+_PREFIX = re.compile(r"^(honest_|ceiling_)?(global_only_|findings_)?")
 
 
 def test_every_metric_is_on_the_page() -> None:
     """Each name of the catalog stands there, but for the prefixes that the page explains."""
-    for prefix in ("honest_", "ceiling_", "global_only_"):
+    for prefix in ("honest_", "ceiling_", "global_only_", "findings_"):
         assert f"| `{prefix}` |" in PAGE
     missing = [
         name

@@ -21,6 +21,8 @@ def read(text: str) -> set[tuple[str, str]]:
         "There is not seen pneumothorax.",
         "Not identified: pneumothorax.",
         "Pneumothorax is not observed.",
+        "I cannot see any pneumothorax.",
+        "We are unable to identify a pneumothorax.",
         "Other findings of the chest: No pneumothorax on either of the two sides.",
     ],
 )
@@ -29,7 +31,13 @@ def test_a_denial_may_come_before_what_it_denies(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["A pneumothorax, not observed on the earlier film.", "It is observed a pneumothorax."]
+    "text",
+    [
+        "A pneumothorax, not observed on the earlier film.",
+        "It is observed a pneumothorax.",
+        "The pneumothorax has partially resolved.",
+        "Pneumothorax, largely resolved since yesterday.",
+    ],
 )
 def test_what_is_told_stays_told(text: str) -> None:
     assert ("pneumothorax", "present") in read(text)
@@ -185,6 +193,25 @@ def test_what_happened_before_is_not_denied_with_what_came_of_it() -> None:
     found = read("No pneumothorax after port placement.")
     assert ("pneumothorax", "absent") in found
     assert ("central line", "present") in found
+
+
+def test_what_is_to_be_removed_is_there() -> None:
+    assert read("The nasogastric tube is misplaced and must be taken out.") == {("enteric tube", "present")}
+    assert read("The chest drain has been removed.") == {("chest tube", "absent")}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Two foci of dense consolidation in the left lower lobe.", {"consolidation"}),
+        ("Hepatic metastases, three in number, of low attenuation.", {"liver lesion"}),
+        ("The liver is of low attenuation.", {"hepatic steatosis"}),
+        ("Bulky paratracheal and subcarinal adenopathy.", {"lymph node"}),
+        ("Enlarged heart and lymph nodes.", {"cardiomegaly", "lymph node"}),
+    ],
+)
+def test_a_word_said_of_another_finding_is_none_of_its_own(text: str, names: set[str]) -> None:
+    assert {name for name, _ in read(text)} == names
 
 
 def test_nodes_that_are_calcified_are_nodes() -> None:

@@ -25,7 +25,7 @@ from overread.core.verdicts import (
 from overread.metrics import Metric, Sample, Statistics, Subject, judged
 from tests.workflows.scripted_judges import entry, perfect_verdicts, reading
 
-METRICS = [value for value in vars(judged).values() if isinstance(value, Metric)]
+METRICS = list(judged.METRICS.values())
 STEPS = [metric for metric in METRICS if "step verdicts" in metric.needs]
 DISCUSSION = [metric for metric in METRICS if "discussion verdicts" in metric.needs]
 
@@ -97,7 +97,26 @@ def test_steps_by_hand() -> None:
         "step_errors_image": pytest.approx(1 / 5),
         "step_errors_scenario": 0.0,
         "step_errors_knowledge": 0.0,
+        "critical_step_factuality": pytest.approx(2 / 3),
+        "critical_step_errors_reasoning": pytest.approx(1 / 3),
+        "critical_step_errors_image": pytest.approx(1 / 3),
+        "critical_step_errors_scenario": 0.0,
+        "critical_step_errors_knowledge": 0.0,
     }
+
+
+def test_errors_of_decisive_steps_rest_on_cases_that_have_some() -> None:
+    """A judged case without decisive steps is left out; one that nobody judged is at the worst."""
+    one, two = reading("c1"), reading("c2")
+    has = (entry("c1"), one, (step_verdicts(one, step(critical=True), step(factual=False)),))
+    lacks = (entry("c2"), two, (step_verdicts(two, step(factual=False, errors=("reasoning",))),))
+    factual, reasoning = (judged.METRICS[f"critical_step_{n}"] for n in ("factuality", "errors_reasoning"))
+    assert (value(factual, has, lacks), value(reasoning, has, lacks)) == (1.0, 0.0)
+    assert (value(factual, has, (entry("c3"), None, ())), value(reasoning, has, (entry("c3"), None, ()))) == (
+        0.5,
+        0.5,
+    )
+    assert math.isnan(value(factual, lacks))
 
 
 def test_a_step_without_a_verdict_counts_against() -> None:
@@ -108,7 +127,7 @@ def test_a_step_without_a_verdict_counts_against() -> None:
     assert value(judged.STEP_FACTUALITY, subject) == 0.5
     assert value(judged.CRITICAL_STEP_RATIO, subject) == 0.0
     assert value(judged.CASE_ALL_FACTUAL, subject) == 0.0
-    assert value(judged.STEP_ERRORS_SCENARIO, subject) == 0.5
+    assert value(judged.METRICS["step_errors_scenario"], subject) == 0.5
 
 
 def test_a_case_without_verdicts_is_an_average_case_at_its_worst() -> None:
@@ -119,7 +138,7 @@ def test_a_case_without_verdicts_is_an_average_case_at_its_worst() -> None:
     for lost in (None, reading("c2"), reading("c2", rationale=None), reading("c2", error="lost")):
         bad = (entry("c2"), lost, ())
         assert value(judged.STEP_FACTUALITY, good, bad) == pytest.approx(3 / 8)
-        assert value(judged.STEP_ERRORS_REASONING, good, bad) == pytest.approx((1 / 4 + 1) / 2)
+        assert value(judged.METRICS["step_errors_reasoning"], good, bad) == pytest.approx((1 / 4 + 1) / 2)
         assert value(judged.CASE_ALL_FACTUAL, good, bad) == 0.0
 
 
@@ -228,4 +247,4 @@ def test_names_are_what_the_catalog_would_ask_for() -> None:
     """Each metric is its name in capitals."""
     for metric in METRICS:
         assert getattr(judged, metric.name.upper()) is metric
-    assert len(METRICS) == 20
+    assert len(METRICS) == 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from overread.ontology import (
     use_regions,
     xray_regions,
 )
+from overread.ontology.diagnoses import diagnoses, diagnoses_digest
+from overread.ontology.icd10 import icd10_blocks, icd10_chapters, icd10_terms, icd10_titles
 
 # Children of each parent, as ReXGroundingCT lists them.
 CHILDREN = {"1": "abcdef", "2": "abcdefgh", "3": "abcdefghijk", "4": "abcd", "5": "abc"}
@@ -87,6 +90,7 @@ def test_the_user_can_bring_other_regions(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (b"title = ", "not a TOML file"),
         (b"\xff\xfe", "not a TOML file"),
+        (b"title = " + b"[" * 20_000, "nested too deeply"),
         (b'title = "t"\nsource = "s"\n', "group"),
         (b'title = "t"\nsource = "s"\ngroup = [{nom = "x"}]\n', "group.0"),
     ],
@@ -115,3 +119,46 @@ def test_modalities_errors_dimensions_and_report_regions() -> None:
         education_dimensions().highest,
     ) == (5, 0, 2)
     assert "".join(term.code for term in report_regions().item) == "LHMCNBA"
+
+
+def test_icd10_is_whole() -> None:
+    """22 chapters, 263 blocks without overlap, 2,050 categories, each in one block and one chapter."""
+    assert (len(icd10_chapters()), len(icd10_blocks()), len(icd10_titles())) == (22, 263, 2050)
+    for ranges in (icd10_chapters(), icd10_blocks()):
+        spans = sorted((one.first, one.last) for one in ranges)
+        assert all(one[1] < other[0] for one, other in itertools.pairwise(spans))
+        for code, title in icd10_titles().items():
+            assert title == title.strip() != ""
+            assert sum(first <= code <= last for first, last in spans) == 1, code
+
+
+def test_every_term_of_icd10_stands_in_a_category_and_only_once() -> None:
+    """No name leads to two categories, and none to one that is not there."""
+    assert len({name for _, name in icd10_terms()}) == len(icd10_terms()) > 10_000
+    assert {code for code, _ in icd10_terms()} <= set(icd10_titles())
+
+
+def test_no_name_is_of_two_diagnoses() -> None:
+    """A list in which a name meant two things would take one diagnosis for another."""
+    owners: dict[str, str] = {}
+    for one in diagnoses():
+        for name in {name.casefold() for name in (*one.names, *one.also)}:
+            assert owners.setdefault(name, one.names[0]) == one.names[0], name
+    assert len(diagnoses()) > 700
+
+
+def test_a_file_of_diagnoses_adds_or_replaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the house's list, or in its place where it says so; by argument or for the whole house."""
+    file = tmp_path / "own.toml"
+    file.write_text('[[diagnosis]]\nnames = ["quarrelsomeness"]\n')
+    assert [one.names[0] for one in diagnoses(file)][-1] == "quarrelsomeness"
+    assert len(diagnoses(file)) == len(diagnoses()) + 1
+    assert diagnoses_digest() is None
+    other = tmp_path / "other.toml"
+    other.write_text('replaces = true\n[[diagnosis]]\nnames = ["quarrelsomeness"]\n')
+    monkeypatch.setenv("OVERREAD_DIAGNOSES", str(other))
+    assert [one.names for one in diagnoses()] == [("quarrelsomeness",)]
+    assert diagnoses_digest() != diagnoses_digest(file)
+    monkeypatch.setenv("OVERREAD_DIAGNOSES", str(tmp_path / "gone.toml"))
+    with pytest.raises(UsageError, match=r"gone\.toml"):
+        diagnoses()

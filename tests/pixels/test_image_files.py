@@ -176,7 +176,7 @@ def test_formats_are_told_by_their_marks() -> None:
     assert sniff_format(bytes(128) + b"DICM") == "dicom"
     assert sniff_format(b"\x1f\x8b\x08") == "gzip"
     assert sniff_format(b"GIF89a") is None
-    with pytest.raises(PictureError, match="PNG, JPEG, DICOM and NIfTI"):
+    with pytest.raises(PictureError, match="PNG, JPEG, DICOM, NIfTI and MetaImage"):
         read_picture(b"GIF89a")
 
 

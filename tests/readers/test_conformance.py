@@ -13,13 +13,17 @@ import pytest
 from overread import catalog
 from overread.build.reader_pool import _AlwaysCached
 from overread.core import Reader, ReleaseRef, Reply, Request, WrappedReader, make_reader
+from overread.core.box_convention import CONVENTIONS
 from overread.errors import NotThere, ReaderError, UsageError
 from overread.runs.audit.setup import _SharedReader
 from overread.runs.engine import RunPlan, prepare_run
 from overread.runs.worker_reader import WorkerReader
 
 WHOLE = ("random", "majority", "longest", "nothing", "oracle", "atlas", "replay")
-ARGUMENTS = {"openai": {"model": "m", "base_url": "http://localhost:1/v1"}}
+ARGUMENTS = {
+    "openai": {"model": "m", "base_url": "http://localhost:1/v1"},
+    "command": {"command": "true {ct} {text} {mask}"},
+}
 
 
 def made(name: str, sketch: Path, tmp_path: Path, **more: str) -> Reader:
@@ -28,6 +32,11 @@ def made(name: str, sketch: Path, tmp_path: Path, **more: str) -> Reader:
     if name == "replay":
         (tmp_path / "theirs.jsonl").write_text('{"id": "case00003", "answer": "A"}\n')
         arguments["file"] = str(tmp_path / "theirs.jsonl")
+    if name == "voxtell":
+        (tmp_path / "weights/fold_0").mkdir(parents=True, exist_ok=True)
+        for file in ("weights/plans.json", "weights/fold_0/checkpoint_final.pth", "bank.npz"):
+            (tmp_path / file).touch()
+        arguments |= {"model": str(tmp_path / "weights"), "embeddings": str(tmp_path / "bank.npz")}
     if name == "hf":
         pytest.importorskip("torch")
         from tests.readers.hf.tiny_vlm import make_model
@@ -76,7 +85,9 @@ class Unusual(Reader):
     interactive = True
     computes = True
     ignores_pictures = True
+    boxes = CONVENTIONS["thousandths"]
     problems = ("it is odd",)
+    remarks = ("it was asked without a seed",)
 
     async def read(self, request: Request) -> Reply:
         """A word."""

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image as Pillow
 from pydantic import JsonValue
 
-from overread.core import Case, Pictures, Reader, Reading, ReleaseRef
+from overread.core import Case, Finding, Pictures, Reader, Reading, ReleaseRef, Whole
 from overread.prompts.replies import text_parser
 from overread.runs.engine import RunOutcome, RunPlan, run_async
 from overread.session import Session
@@ -171,6 +171,30 @@ def make_counting(arguments: Mapping[str, str], *, place: ReleaseRef | None = No
             raise unknown_name("reader argument", name, ("enough",))
     enough = int(arguments.get("enough", "3"))
     return Counting(enough, identity={"reader": "counting", "enough": enough})
+
+
+@dataclass
+class Noting(Reader):
+    """Reads whole cases: says much, little or nothing of each picture."""
+
+    says: str = "much"
+    name: str = "noting"
+    skills: frozenset[str] = frozenset(("whole",))
+    identity: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    async def reading(self, case: Case, pictures: Pictures, *, seed: int) -> Reading:
+        """The letter A, and words of each picture."""
+        words = {"much": "Expert on a picture of a case.", "little": "A picture."}.get(self.says)
+        findings = tuple(
+            Finding(text=words, regions=(Whole(picture=picture.name),)) for picture in case.pictures if words
+        )
+        return Reading(case_id=case.id, reader=self.name, choice="A", findings=findings or None)
+
+
+def make_noting(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Noting:
+    """The reader that says something of each picture; `says` is how much."""
+    says = arguments.get("says", "much")
+    return Noting(says, identity={"reader": "noting", "says": says})
 
 
 async def telling(case: Case, session: Session) -> Reading:

@@ -1,11 +1,12 @@
 """A small chat-completions server for tests and measurements: quick, plain, and it remembers.
 
-    python tests/runs/reading_server.py [--delay S] [--log FILE] [--allow FILE] [--letters ABCDE]
+    python tests/runs/reading_server.py [--delay S] [--log FILE] [--allow FILE] [--letters ABCDE] [--judge]
 
 It prints its port, and answers until its standard input is closed. What it answers hangs on the
 question alone. With `--log` each request is noted twice, when it came whole and before it is
 answered, as one JSON line with the time on the clock that all processes share. With `--allow` it
-answers only as often as the number in that file says, and holds everybody else until that rises.
+answers only as often as the number in that file says, and holds everybody else until that rises. With
+`--judge` it also cuts every explanation into one step, which holds.
 """
 
 from __future__ import annotations
@@ -19,15 +20,20 @@ import sys
 import time
 from pathlib import Path
 
+_HOLDS = {"step": 1, "factual": True, "critical": False, "explanation": "As the experts say.", "errors": []}
+
 
 class Server:
     """Answers every POST with a letter and a reason."""
 
-    def __init__(self, *, delay: float, log: Path | None, allow: Path | None, letters: str) -> None:
+    def __init__(
+        self, *, delay: float, log: Path | None, allow: Path | None, letters: str, judge: bool
+    ) -> None:
         self._delay = delay
         self._allow = allow
         self._given = 0
         self._letters = letters
+        self._judge = judge
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT) if log else None
         self._plain = self._answer(letters[0], 0)
 
@@ -37,7 +43,10 @@ class Server:
             os.write(self._log, json.dumps(row).encode() + b"\n")
 
     def _answer(self, letter: str, size: int) -> bytes:
-        said = json.dumps({"answer": letter, "explanation": "It fits the pictures best."})
+        told: dict[str, object] = {"answer": letter, "explanation": "It fits the pictures best."}
+        if self._judge:
+            told |= {"steps": ["It fits the pictures best."], "verdicts": [_HOLDS]}
+        said = json.dumps(told)
         body = {
             "id": "reading",
             "object": "chat.completion",
@@ -95,6 +104,7 @@ async def main() -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--allow", type=Path)
     parser.add_argument("--letters", default="ABCDE")
+    parser.add_argument("--judge", action="store_true")
     server = Server(**vars(parser.parse_args()))
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, limit=1 << 24)
     sys.stdout.write(f"{listening.sockets[0].getsockname()[1]}\n")

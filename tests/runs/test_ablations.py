@@ -269,6 +269,7 @@ def test_a_workflow_that_does_not_tell_is_refused(root: Path, tmp_path: Path) ->
         ("mmrad", {"image_ratio": 0}, "cannot be read without pictures"),
         ("mmrad", {"reveal": ("summary",)}, "is the expected answer"),
         ("mmrad", {"reveal": ("captions",)}, "gives no expert captions"),
+        ("rexgroundingct", {"reveal": ("trace",)}, "gives no expert traces"),
     ],
 )
 def test_what_a_release_cannot_show_is_refused(

@@ -136,8 +136,10 @@ def rexgroundingct(root: Path) -> set[str]:
         ct.header.extensions.append(nib.nifti1.Nifti1Extension("comment", CANARY.encode()))
         nib.save(ct, root / "images" / new)
     (root / "dataset.json").write_text(json.dumps(listed))
-    for file in ("reports_dataset.json", "anatomical_cot.json"):
-        (root / file).write_text(json.dumps({CANARY: CANARY}))
+    (root / "reports_dataset.json").write_text(json.dumps({CANARY: CANARY}))
+    link = {"level": "lung", "structure": CANARY, "text": CANARY, "box": [1, 2, 3, 4, 5, 6]}
+    chains = {row["name"]: {key: [link, link] for key in row["findings"]} for row in listed["test"]}
+    (root / "anatomical_cot.json").write_text(json.dumps(chains))
     return sentences
 
 

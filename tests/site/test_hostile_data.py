@@ -56,6 +56,7 @@ def hostile(shelf_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield site
 
 
+@pytest.mark.slow
 def test_scripts_in_texts_are_texts(hostile: Site, browser: Browser) -> None:
     """Every view shows them as they are written, and none of them is run."""
     dataset = hostile.shelf_id("datasets", "set")

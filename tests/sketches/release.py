@@ -18,6 +18,7 @@ from overread.benchmarks.memory_release import MemoryRelease
 from overread.core import (
     Box,
     Case,
+    ChainLink,
     Entry,
     Finding,
     Image,
@@ -29,6 +30,7 @@ from overread.core import (
     Trace,
     Truth,
     Volume,
+    VoxelBox,
     Whole,
 )
 from overread.pixels.draw import crop
@@ -176,8 +178,40 @@ def _grounding_case(
         pictures=(Volume(name="ct", file=name, shape=chest.space.shape),),
         queries=tuple(Query(id=str(n), text=f.text) for n, f in enumerate(findings)),
     )
-    entry = Entry(case=case, truth=Truth(findings=findings, protocol="protocol1"))
+    trace = _chains(chest, labels)
+    entry = Entry(case=case, truth=Truth(findings=findings, trace=trace, protocol="protocol1"))
     return entry, {name: scan, file: mask}
+
+
+def _chains(chest: Chest, labels: Sequence[NDArray[Any]]) -> Trace:
+    """Whole scan, lung, lobe, segment and lesion of each: sides are those of its voxels, the rest made up."""
+    steps: list[Step] = []
+    for channel, label in enumerate(labels):
+        corners = np.argwhere(label > 0)
+        low, high = corners.min(axis=0), corners.max(axis=0) + 1
+        shape = np.array(chest.space.shape)
+        side = "right" if low[0] + high[0] < shape[0] else "left"
+        lobe = f"{side} lower lobe"
+        rims = {
+            "whole scan": 99,
+            f"{side} lung": 9,
+            lobe: 6,
+            f"superior segment of the {lobe}": 3,
+            "lesion": 0,
+        }
+        for number, (level, (name, rim)) in enumerate(
+            zip(("scan", "lung", "lobe", "segment", "lesion"), rims.items(), strict=True)
+        ):
+            box = VoxelBox(
+                picture="ct",
+                low=tuple(np.maximum(low - rim, 0).tolist()),
+                high=tuple(np.minimum(high + rim, shape).tolist()),
+                label=name,
+            )
+            before = (number - 1,) if number else ()
+            link = ChainLink(query=str(channel), level=level, structures=(name,), within=before)
+            steps.append(Step(kind="look", text=f"Now the {name}.", regions=(box,), link=link))
+    return Trace(steps=tuple(steps))
 
 
 def _trace_case(chest: Chest, patient: str, split: str, number: int, scratch: Path) -> tuple[Entry, Files]:

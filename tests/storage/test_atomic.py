@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import os
+import signal
 import stat
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from overread.errors import UsageError
-from overread.storage.atomic import open_atomic, remove_leftovers, replace_folder, stage
+from overread.storage.atomic import open_atomic, remove_leftovers, remove_part_of, replace_folder, stage
 
 
 def test_a_failure_leaves_the_old_file(tmp_path: Path) -> None:
@@ -175,3 +179,78 @@ def test_what_is_staged_takes_its_place_at_the_end(tmp_path: Path) -> None:
         target.write_bytes(b"other")
     assert (tmp_path / "rows").read_bytes() == b"mine"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["rows", "rows-crops"]
+
+
+def killed_while_writing(path: Path) -> None:
+    """A process of its own that is killed before what it wrote has its name."""
+    said = (
+        "import os, signal; from pathlib import Path; from overread.storage.atomic import open_atomic\n"
+        f"with open_atomic(Path({str(path)!r})) as out:\n"
+        "    out.write(b'half'); out.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", said], check=False).returncode == -signal.SIGKILL
+
+
+def test_what_a_kill_left_of_a_file_goes_when_it_is_written_again(tmp_path: Path) -> None:
+    """Without looking through the folder: of this file alone."""
+    path = tmp_path / "card.json"
+    killed_while_writing(path)
+    killed_while_writing(tmp_path / "other.json")
+    assert len(list(tmp_path.iterdir())) == 2
+    with open_atomic(path) as out:
+        out.write(b"whole")
+    assert path.read_bytes() == b"whole"
+    assert len(list(tmp_path.iterdir())) == 2
+    with open_atomic(tmp_path / "other.json", exclusive=True) as out:
+        out.write(b"whole")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["card.json", "other.json"]
+
+
+def test_two_write_one_file_at_once(tmp_path: Path) -> None:
+    """Neither takes the other's part for what a kill left; the last one wins."""
+    path = tmp_path / "card.json"
+    with open_atomic(path) as slow:
+        slow.write(b"slow")
+        with open_atomic(path) as fast:
+            fast.write(b"fast")
+        assert path.read_bytes() == b"fast"
+    assert path.read_bytes() == b"slow"
+    assert [one.name for one in tmp_path.iterdir()] == ["card.json"]
+
+
+def test_where_nothing_can_be_locked_nothing_of_others_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two still write one file at once, under names of their own."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("overread.storage.locks.lock_handle", fail)
+    test_two_write_one_file_at_once(tmp_path)
+
+
+def test_a_command_that_writes_one_file_clears_away_what_kills_left(tmp_path: Path) -> None:
+    """Only hidden parts of ours, and only where it is asked for."""
+    left = tmp_path / f".{'0a' * 16}.part"
+    other = tmp_path / ".notes.part"
+    for path in (left, other):
+        path.touch()
+    with open_atomic(tmp_path / "a.csv"):
+        pass
+    assert left.exists()
+    with open_atomic(tmp_path / "b.csv", tidy=True):
+        pass
+    assert not left.exists()
+    assert other.exists()
+
+
+def test_what_a_kill_left_of_a_whole_file_can_be_taken_away(tmp_path: Path) -> None:
+    """A new file has its name before the hidden one is removed; a kill may come between."""
+    path = tmp_path / "secret"
+    with open_atomic(path) as out:
+        (part,) = tmp_path.glob(".*.part")
+        out.write(b"x")
+    os.link(path, part)
+    remove_part_of(path)
+    assert list(tmp_path.iterdir()) == [path]

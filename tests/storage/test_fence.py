@@ -98,3 +98,28 @@ def test_a_snapshot_of_the_hubs_cache_is_one_release(tmp_path: Path, monkeypatch
         Fence(snapshot).path("bad.jsonl")
     monkeypatch.chdir(snapshot)
     assert Fence(Path()).path("test.jsonl").read_bytes() == b"blob"
+
+
+def test_named_folders_may_be_links(root: Path, tmp_path: Path) -> None:
+    """Only those, only directly in the root, and what links further out behind them stays refused."""
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "deep").mkdir(parents=True)
+    (elsewhere / "deep" / "b.png").write_bytes(b"linked")
+    (elsewhere / "out.png").symlink_to(tmp_path / "secret.png")
+    for name in ("masks", "other"):
+        (root / name).symlink_to(elsewhere)
+    (root / "images" / "masks").symlink_to(tmp_path)
+    fence = Fence(root, linked=("masks", "nothing"))
+    assert fence.path("masks/deep/b.png").read_bytes() == b"linked"
+    for file in ("masks/out.png", "images/masks/secret.png", "masks/../secret.png"):
+        assert not fence.has(file)
+    assert Fence(root).refusal("masks/deep/b.png") is not None
+    assert Fence(root).holds("masks/deep/b.png")
+    assert not Fence(root).holds("masks/nothing.png")
+    assert not Fence(root).holds("../secret.png")
+
+
+def test_a_link_to_everything_opens_nothing(root: Path) -> None:
+    """The root of the disk is no folder of masks."""
+    (root / "masks").symlink_to("/")
+    assert not Fence(root, linked=("masks",)).has("masks/etc/passwd")

@@ -50,7 +50,7 @@ def test_readers_share_and_a_writer_does_not(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.touch()
     with path.open("rb") as one, path.open("rb") as two, path.open("rb") as three:
-        lock_file(one, shared=True)
-        lock_file(two, busy=BUSY, shared=True)
+        lock_file(one, path, shared=True)
+        lock_file(two, path, busy=BUSY, shared=True)
         with pytest.raises(UsageError, match="somebody is at it"):
-            lock_file(three, busy=BUSY)
+            lock_file(three, path, busy=BUSY)

@@ -179,3 +179,10 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"12345")
     with pytest.raises(OverreadError, match="too large for verdicts"):
         read_user_file(tmp_path / "large", "verdicts", max_bytes=4)
+
+
+def test_carriage_returns_alone_end_lines() -> None:
+    """Old Macs wrote such tables; the header is what stands before the first."""
+    text = "id;report\r1;Clear lungs.\r"
+    assert guess_delimiter(text) == ";"
+    assert [cells for _, cells in read_csv(text, "here")] == [["id", "report"], ["1", "Clear lungs."]]

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
-from collections.abc import Callable
+import queue
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,6 +76,7 @@ def in_turn(*answers: str) -> Script:
 def scripted(benchmark: str, root: Path, out: Path, script: Script, workflow: str, **more: Any) -> Record:
     """A run of the reader `openai` against a server that follows the script, one case at a time."""
     settings = SessionSettings(**more.pop("settings", {}))
+    arguments: dict[str, str] = more.pop("arguments", {})
     asked: list[Asked] = []
     wrong: list[BaseException] = []
 
@@ -92,7 +96,7 @@ def scripted(benchmark: str, root: Path, out: Path, script: Script, workflow: st
                 benchmark,
                 root,
                 "openai",
-                arguments={"model": "m", "base_url": server.url},
+                arguments={"model": "m", "base_url": server.url, **arguments},
                 workflow=workflow,
                 settings=settings,
                 use_cache=False,
@@ -107,6 +111,34 @@ def scripted(benchmark: str, root: Path, out: Path, script: Script, workflow: st
         raise wrong[0]
     found = {case: one for (case, _), one in sorted(last_readings(out).items())}
     return Record(asked, outcome, found, out)
+
+
+@contextlib.contextmanager
+def served(script: Script) -> Iterator[tuple[str, list[Asked]]]:
+    """A server that follows the script in a thread of its own, for commands that run a loop
+    themselves; its address, and what it was asked.
+    """
+    asked: list[Asked] = []
+    ready: queue.Queue[str] = queue.Queue()
+    loop, over = asyncio.new_event_loop(), asyncio.Event()
+
+    async def behave(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        asked.append(opened(seen.told))
+        await says(script(asked[-1]))(seen, writer)
+
+    async def serve() -> None:
+        async with serving(behave) as server:
+            ready.put(server.url)
+            await over.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+    thread.start()
+    try:
+        yield ready.get(timeout=60), asked
+    finally:
+        loop.call_soon_threadsafe(over.set)
+        thread.join(timeout=60)
+        loop.close()
 
 
 def opened(told: dict[str, Any]) -> Asked:

@@ -1,4 +1,4 @@
-"""The workflow `interleaved`: look, crop, say over the regions, then the report; three arms."""
+"""The workflow `interleaved`: look, crop, say over the regions, then the report; four arms."""
 
 from __future__ import annotations
 
@@ -61,6 +61,13 @@ def answered(asked: Asked) -> str:
     if task == "say":
         return f"The {region_of(asked)} is normal. No effusion."
     return js(answer="No", explanation="None.") if task == "answer" else "Normal chest."
+
+
+def answered_in_words(asked: Asked) -> str:
+    """A model that sees the film once."""
+    if "You see it once" not in asked.words:
+        return answered(asked)
+    return js(regions=[{"region": name, "words": f"The {name} is fine."} for name in GROUPS])
 
 
 def read(root: Path, out: Path, script: Any = answered, **more: Any) -> Record:
@@ -257,6 +264,9 @@ def test_a_question_is_answered(tmp_path: Path) -> None:
     assert len(done.asked) == 13
     assert "Is there an effusion on the right?" in done.asked[-1].words
     assert len(collect_looks(done.reading.trace)) == 6
+    once = read(root, tmp_path / "once", answered_in_words, settings={"evidence": "words"})
+    assert [len(asked.pictures) for asked in once.asked] == [1, 0]
+    assert once.reading.choice == "No"
 
 
 @pytest.mark.parametrize("step", ["where", "say", "report"])
@@ -380,3 +390,24 @@ def test_another_engine_scores_the_cut_outs_too(sketch: Path) -> None:
         reading, files = asyncio.run(exam.read(case, ask, key="one"))
         assert exam.score_reading(case.id, reading, files).values == {"trace_crop_agreement": 1.0}
         assert len(files) == 6
+
+
+def test_the_arm_of_words_looks_once(sketch: Path, tmp_path: Path) -> None:
+    """Two questions: all regions from the film, then the report from these words and no picture."""
+    root = sketch / "mmrad"
+    done = read(root, tmp_path / "run", answered_in_words, settings={"evidence": "words"})
+    once, report = done.asked
+    assert [len(asked.pictures) for asked in done.asked] == [1, 0]
+    assert same_pixels(once.pictures[0], film_of(root))
+    assert "do not see it again" in report.words
+    for name in GROUPS:
+        assert f"- {name} (" in once.words
+        assert f"- {name}: The {name} is fine." in report.words
+    reading = done.reading
+    assert reading.report == "Normal chest."
+    assert kinds(reading) == ["look", *["say"] * len(GROUPS), "conclude"]
+    assert reading.trace is not None
+    assert [len(step.regions) for step in reading.trace.steps if step.kind == "look"] == [1]
+    assert len(reading.findings or ()) == len(GROUPS)
+    card = score(done.folder, metrics=("rougeL", "trace_consistency_f1"))
+    assert set(card.scores) == {"rougeL", "trace_consistency_f1"}

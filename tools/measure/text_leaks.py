@@ -23,10 +23,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, bundled_names
 from overread.build.medthinkvqa.fields import DifferentialDiagnoses
 from overread.build.medthinkvqa.leaks import Leak, find_leaks
 from overread.build.medthinkvqa.probes import answer_by_rules, find_clues
+from overread.language.diagnoses.names import DiagnosisNames, bundled_names
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.raw_cases import PlantedHint, make_raw_case
 from overread.phantom.illness.sampler import draw_draft

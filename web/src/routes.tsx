@@ -14,6 +14,7 @@ const ROUTES: [shape: string, view: View][] = [
   ["/", lazy(() => import("./home/Home"))],
   ["/datasets/:dataset/:split", lazy(() => import("./datasets/Browser"))],
   ["/datasets/:dataset/:split/defects", lazy(() => import("./datasets/Defects"))],
+  ["/datasets/:dataset/:split/description", lazy(() => import("./datasets/Description"))],
   ["/cases/:dataset/:split/:case", lazy(() => import("./cases/CaseView"))],
   ["/runs/:run", lazy(() => import("./runs/RunView"))],
   ["/runs/:run/cases/:case", lazy(() => import("./traces/TraceView"))],

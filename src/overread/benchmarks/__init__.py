@@ -1,17 +1,18 @@
-"""The benchmarks: load, check and write a copy of any of them.
+"""The benchmarks: load, check, describe and write a copy of any of them.
 
 Only the folders here may name a benchmark's columns and special cases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
 from overread import catalog
 from overread.benchmarks.checks import picture_defect
 from overread.core import Benchmark, Defect, Progress, Release
+from overread.core.description import Description
 from overread.errors import PictureError, ReleaseError, UsageError
 
 
@@ -54,6 +55,32 @@ def check(
         yield unopened_defect(error)
     except PictureError as error:
         yield picture_defect(error, file=error.where or str(root))
+
+
+def describe(
+    benchmark: str,
+    root: str | Path,
+    splits: Sequence[str] = (),
+    *,
+    form: str | None = None,
+    pictures: str | Path | None = None,
+    headers: bool = False,
+    column: str | None = None,
+    progress: Progress | None = None,
+) -> Description:
+    """What a copy holds, by split, as its paper's dataset tables show it; without `splits` all of them.
+
+    Each row is read once and forgotten. `headers` opens the pictures for their sizes and decodes no
+    pixel; `column` names a column that is no part of the benchmark and tells the body region.
+    """
+    part = cast(Benchmark, catalog.find("benchmarks", benchmark))
+    if part.describe is None:
+        raise UsageError(f"{part.title} cannot be described", remedy="its `Benchmark` lacks `describe`")
+    releases = [
+        load(benchmark, root, split, form=form, pictures=pictures)
+        for split in splits or splits_of(benchmark, root)
+    ]
+    return part.describe(releases, headers=headers, column=column, progress=progress)
 
 
 def write(

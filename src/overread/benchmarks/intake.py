@@ -7,14 +7,15 @@ merged into one line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from overread.benchmarks.row_fields import format_value
-from overread.core import Finding, Problem, Reading, Submission
+from overread.core import Entry, Finding, Problem, Reading, Release, Submission
 from overread.core.submission import SubmittedFiles
 from overread.errors import SubmissionError
+from overread.storage.spilled import SpilledMapping
 
 MAX_NOTED = 1000
 """Problems that concern no case and are still told one by one; the rest is counted."""
@@ -45,6 +46,17 @@ class _WarningGroup:
     count: int = 1
 
 
+def entries_by_case(release: Release, entries: Collection[Entry] | None) -> Mapping[str, Entry]:
+    """Case → its entry: those that were loaded already where they are the values of such a mapping."""
+    found = getattr(entries, "mapping", None)
+    if isinstance(found, Mapping):
+        return found
+    loaded: SpilledMapping[str, Entry] = SpilledMapping()
+    for entry in entries or release.entries():
+        loaded[entry.case.id] = entry
+    return loaded
+
+
 class Intake:
     """Collects readings and problems while a submission is read, and settles them at the end."""
 
@@ -57,7 +69,7 @@ class Intake:
         self.errors: list[Problem] = []
         self._unnoted = 0
         self._warnings: dict[tuple[str, str], _WarningGroup] = {}
-        self._predictions: dict[str, _CasePrediction] = {}
+        self._predictions: SpilledMapping[str, _CasePrediction] = SpilledMapping()
         self._unknown_cases: list[tuple[int | None, str, str]] = []
         self._by_normalised = {_normalise_name(case): case for case in self._cases}
         self._unknown_count = 0
@@ -108,13 +120,14 @@ class Intake:
 
     def add_reading(self, reading: Reading, *, row: int | None = None) -> None:
         """A reading of a case of the release, good or failed."""
-        offer = self._predictions.get(reading.case_id)
-        if offer is None:
+        if reading.case_id not in self._predictions:
             self._predictions[reading.case_id] = _CasePrediction(reading, row, [])
             return
+        offer = self._predictions[reading.case_id]
         if len(offer.repeats) < _MAX_NAMED:
             offer.repeats.append(row)
         offer.differs |= reading != offer.reading
+        self._predictions[reading.case_id] = offer
 
     def fail(
         self,
@@ -150,7 +163,10 @@ class Intake:
         if not self._predictions:
             raise self._empty_error()
         self._note_unknown_cases()
-        readings = {case: self._settle_case(case) for case in self._cases if case in self._predictions}
+        readings: SpilledMapping[str, Reading] = SpilledMapping()
+        for case in self._cases:
+            if case in self._predictions:
+                readings[case] = self._settle_case(case)
         missing = [case for case in self._cases if case not in readings]
         if missing:
             self.errors.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import glob
 import json
 import shutil
 import uuid
@@ -102,6 +103,7 @@ def write_once(target: Path, write: Callable[[Path], None]) -> None:
     if not target.exists():
         write(target)
         return
+    remove_leftovers(target.parent, LEFTOVER.removesuffix("part") + glob.escape(target.name))
     probe = target.with_name(f".{uuid.uuid4().hex}.{target.name}")
     try:
         write(probe)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 from pydantic_core import from_json
 
+from overread.benchmarks.parquet_pages import check_pages
 from overread.storage.atomic import open_atomic
 
 UNREADABLE = (pa.ArrowException, OSError, ArithmeticError, KeyError, TypeError, ValueError)
@@ -28,11 +29,30 @@ _SLOT = re.compile(r"image_(\d{1,4})")
 _JSON_METADATA = {b"overread": b"json"}
 _BATCH = 16
 _MAX_BATCH = 256 << 20
+MAX_TEXT = 4 << 20
+"""Bytes of one cell of text, as of a line of jsonl; a case's longest has some thousands."""
+MAX_TEXTS = 8 << 30
+"""Bytes of all cells of a file but its pictures; the largest collections of reports have one eighth of it."""
 
 
-def open_parquet(path: Path) -> Any:
-    """A parquet file, read as a stream, its page checksums verified where it has them."""
-    return parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False, page_checksum_verification=True)
+def open_parquet(path: Path, *, keep_dictionaries: Iterable[str] = ()) -> Any:
+    """A parquet file, read as a stream, its page checksums verified where it has them.
+
+    Columns in `keep_dictionaries` come as their dictionary and numbers into it, however often a text repeats.
+    """
+    file = parquet.ParquetFile(
+        path,
+        buffer_size=1 << 20,
+        pre_buffer=False,
+        page_checksum_verification=True,
+        read_dictionary=list(keep_dictionaries),
+    )
+    try:
+        check_pages(path, file.metadata)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def count_rows(path: Path) -> int:
@@ -71,7 +91,7 @@ def embedded_file(stem: str, row: int, column: str, name: str | None) -> str:
 def read_parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     """All rows as JSON has them; pictures stay in the file, and only their names are given.
 
-    Raises ValueError where the file cannot be read on.
+    Raises ValueError where the file cannot be read on, UnicodeDecodeError at a text that is none.
     """
     try:
         with open_parquet(path) as table:
@@ -83,12 +103,18 @@ def read_parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
             # can only be told from the bytes then, a few rows at a time.
             nameless = [column for column in pictures if f"{column}_path" not in plain]
             packed = {f.name for f in schema if (f.metadata or {}).get(b"overread") == b"json"}
-            size = 2 if nameless else _BATCH
-            number = 0
-            for batch in table.iter_batches(batch_size=size, columns=plain + nameless):
-                if batch.nbytes > _MAX_BATCH:
-                    raise ValueError(f"{size} rows take more than {_MAX_BATCH:,} bytes")
-                for row in _dates_to_text(batch).to_pylist():
+            rows = 2 if nameless else _BATCH
+            repeating = _repeating_columns(table.metadata, {*plain, *nameless}, rows)
+        number = told_bytes = 0
+        with open_parquet(path, keep_dictionaries=repeating) as table:
+            for batch in _iter_batches(table, rows, plain + nameless):
+                size = _expanded_size(batch)
+                told_bytes += 0 if nameless else size
+                if size > _MAX_BATCH or told_bytes > MAX_TEXTS:
+                    limit = _MAX_BATCH if size > _MAX_BATCH else MAX_TEXTS
+                    first = number + 1 if size > _MAX_BATCH else 1
+                    raise ValueError(f"rows {first} to {number + len(batch)} take more than {limit:,} bytes")
+                for row in _dates_to_text(_without_dictionaries(batch, schema)).to_pylist():
                     number += 1
                     told = _row_to_json(row, packed, skip=nameless)
                     for column in nameless:
@@ -97,6 +123,8 @@ def read_parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
                             file = embedded_file(path.stem, number, column, name)
                             told[f"{column}_path"] = file
                     yield told
+    except UnicodeDecodeError:
+        raise  # the file is whole, and a text in it is in another encoding
     except UNREADABLE as error:
         raise ValueError(" ".join(str(error).split())[:200]) from None
 
@@ -111,6 +139,71 @@ def _refuse_large_columns(metadata: Any, columns: set[str]) -> None:
             if own and chunk.total_uncompressed_size > _MAX_BATCH:
                 size = f"{chunk.total_uncompressed_size:,} bytes"
                 raise ValueError(f"the column {chunk.path_in_schema} unpacks to {size}")
+
+
+def _repeating_columns(metadata: Any, columns: set[str], rows: int) -> list[str]:
+    """Columns of which a batch could take too much, because a text that is stored once may repeat.
+
+    No text is larger than all that its column stores, and a column that is no list has one a row.
+    """
+    found: dict[str, None] = {}
+    for group in range(metadata.num_row_groups):
+        part = metadata.row_group(group)
+        for number in range(part.num_columns):
+            chunk = part.column(number)
+            name, _, deeper = chunk.path_in_schema.partition(".")
+            if name not in columns or chunk.physical_type != "BYTE_ARRAY":
+                continue
+            texts = chunk.num_values if deeper else rows
+            if chunk.has_dictionary_page and chunk.total_uncompressed_size * texts > _MAX_BATCH:
+                found[chunk.path_in_schema] = None
+    return list(found)
+
+
+def _iter_batches(table: Any, size: int, columns: list[str]) -> Iterator[Any]:
+    """Batches that do not reach from one row group into the next, since each has its own dictionaries."""
+    for group in range(table.num_row_groups):
+        yield from table.iter_batches(batch_size=size, row_groups=[group], columns=columns)
+
+
+def _expanded_size(batch: Any) -> int:
+    """Bytes that a batch takes when texts that repeat are told each time; a text too large is refused."""
+    return sum(_array_size(column, name) for name, column in zip(batch.schema.names, batch, strict=True))
+
+
+def _array_size(array: Any, name: str) -> int:
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        lengths = pc.binary_length(array.dictionary).take(array.indices)
+        _refuse_long_text(lengths, kind.value_type, name)
+        return int(pc.sum(lengths).as_py() or 0)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return int(array.nbytes) if not _has_dictionary(kind) else _array_size(array.flatten(), name)
+    if pa.types.is_struct(kind) and _has_dictionary(kind):
+        return sum(_array_size(part, name) for part in array.flatten())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        _refuse_long_text(pc.binary_length(array), kind, name)
+    return int(array.nbytes)
+
+
+def _refuse_long_text(lengths: Any, kind: Any, name: str) -> None:
+    longest = pc.max(lengths).as_py() or 0
+    if longest > MAX_TEXT and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise ValueError(f"a text of {longest:,} bytes in the column {name}; {MAX_TEXT:,} are the most")
+
+
+def _has_dictionary(kind: Any) -> bool:
+    parts = [kind.field(number).type for number in range(kind.num_fields)]
+    return pa.types.is_dictionary(kind) or any(_has_dictionary(part) for part in parts)
+
+
+def _without_dictionaries(batch: Any, schema: Any) -> Any:
+    """The batch with texts in place of numbers into dictionaries."""
+    for index, field in enumerate(batch.schema):
+        if _has_dictionary(field.type):
+            plain = schema.field(field.name)
+            batch = batch.set_column(index, plain, batch.column(index).cast(plain.type))
+    return batch
 
 
 def _embedded_name(cell: Any) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 
 from overread.benchmarks.row_fields import row_error
 from overread.core import Case, Entry, Geometry, Picture, ScannedRow
@@ -182,6 +182,8 @@ class FolderRelease(BaseRelease):
     """One split of a release in a folder. Subclasses say how its rows become entries."""
 
     split_has_a_file = True
+    linked_folders: ClassVar[tuple[str, ...]] = ()
+    """Folders directly in the root that may be links to another place: see `Fence`."""
 
     def __init__(
         self, root: Path, split: str, *, form: str | None = None, pictures: Path | None = None
@@ -199,8 +201,8 @@ class FolderRelease(BaseRelease):
         self.split = split
         self.form = form
         self.picture_root = pictures
-        self.fence = Fence(root)
-        self.picture_fence = Fence(pictures) if pictures else self.fence
+        self.fence = Fence(root, linked=self.linked_folders)
+        self.picture_fence = Fence(pictures, linked=self.linked_folders) if pictures else self.fence
 
     def source(self, file: str) -> Path | bytes:
         """Where the bytes of any file of the release are, masks and crops too."""

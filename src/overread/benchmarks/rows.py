@@ -6,12 +6,14 @@ columns.
 
 from __future__ import annotations
 
+import gzip
 import math
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pydantic_core import from_json
 
@@ -24,6 +26,8 @@ MAX_LINE = 4 << 20
 """A row is a few kilobytes of text; parsed, hostile JSON takes fifty times its size."""
 MAX_JSON = 128 << 20
 """The largest list of cases; the official ones are a few megabytes."""
+
+_ASK_ENCODING = "is it Latin-1 or Windows-1254?"
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,9 @@ def split_files(fence: Fence, split: str) -> dict[str, list[str]]:
     """Form → files of a split, as they are named in the wild: by split, or in numbered shards."""
     found: dict[str, list[str]] = {}
     for form in ("jsonl", "parquet", "json"):
-        if fence.has(f"{split}.{form}"):
-            found[form] = [f"{split}.{form}"]
+        whole = [name for name in (f"{split}.{form}", *_packed_names(split, form)) if fence.has(name)]
+        if whole:
+            found[form] = whole[:1]
             continue
         for folder in (fence.root, fence.root / "data"):
             files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -51,11 +56,16 @@ def split_files(fence: Fence, split: str) -> dict[str, list[str]]:
     return found
 
 
+def _packed_names(split: str, form: str) -> list[str]:
+    return [f"{split}.{form}.gz"] if form == "jsonl" else []
+
+
 def _is_split_file(name: str, split: str, form: str) -> bool:
     """'test-00000-of-00003.parquet', 'mmrad_test.jsonl'; not 'latest.jsonl', not 'train-test.…'."""
-    words = re.findall(r"[a-z]+", name.lower().removesuffix(f".{form}"))
+    plain = name.lower().removesuffix(".gz") if form == "jsonl" else name.lower()
+    words = re.findall(r"[a-z]+", plain.removesuffix(f".{form}"))
     others = {"train", "val", "test", "valid", "dev"} - {split}
-    mine = name.lower().endswith(f".{form}") and not name.startswith(".")
+    mine = plain.endswith(f".{form}") and not name.startswith(".")
     return mine and split in words and not others & set(words)
 
 
@@ -109,7 +119,7 @@ def _file_row_count(fence: Fence, file: str) -> int | None:
             from overread.benchmarks.parquet_rows import count_rows
 
             return count_rows(path)
-        if path_suffix(file) == ".json":
+        if path_suffix(file) in (".json", ".gz"):
             return None
         count, last = 0, b"\n"
         with path.open("rb") as lines:
@@ -146,9 +156,9 @@ def read_json(path: Path, file: str) -> tuple[Any, Defect | None]:
 
 
 def _read_jsonl(path: Path, file: str) -> Iterator[Row]:
+    number = 0
     try:
-        with path.open("rb") as lines:
-            number = 0
+        with _open_lines(path) as lines:
             while line := lines.readline(MAX_LINE):
                 number += 1
                 if len(line) >= MAX_LINE and not line.endswith(b"\n"):
@@ -162,6 +172,15 @@ def _read_jsonl(path: Path, file: str) -> Iterator[Row]:
     except OSError as error:
         defect = _defect("unreadable-file", file, "a readable file", str(error.strerror or error))
         yield Row(0, None, defect)
+    except (EOFError, zlib.error) as error:
+        yield Row(number, None, _defect("truncated-file", file, "a whole gzip file", str(error)))
+
+
+def _open_lines(path: Path) -> IO[bytes] | gzip.GzipFile:
+    """The bytes of a file, unpacked on the way where it is gzip, whatever it is called."""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if packed else path.open("rb")
 
 
 def read_csv_rows(path: Path, file: str) -> Iterator[Row]:
@@ -187,7 +206,7 @@ def parse_cells(header: Sequence[str], cells: Sequence[str], file: str, number: 
         return Row(number, None, _defect("bad-row", file, f"{len(header)} cells", found, number))
     bad = find_bad_byte("".join(cells))
     if bad is not None:
-        found = f"{bad}; is it Latin-1 or Windows-1254?"
+        found = f"{bad}; {_ASK_ENCODING}"
         return Row(number, None, _defect("wrong-encoding", file, "UTF-8", found, number))
     return Row(number, dict(zip(header, cells, strict=True)))
 
@@ -226,6 +245,9 @@ def _read_parquet(path: Path, file: str) -> Iterator[Row]:
     try:
         for number, data in enumerate(read_parquet_rows(path), 1):
             yield Row(number, data)
+    except UnicodeDecodeError as error:
+        bad = f"byte 0x{error.object[error.start]:02x}; {_ASK_ENCODING}"
+        yield Row(number, None, _defect("wrong-encoding", file, "UTF-8", bad))
     except ValueError as error:
         kind = "truncated-file" if number else "unreadable-file"
         yield Row(number, None, _defect(kind, file, "a parquet file", str(error)))
@@ -251,7 +273,7 @@ def _json_defect(file: str, number: int | None, raw: bytes, error: ValueError) -
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as wrong:
-        found = f"byte 0x{raw[wrong.start]:02x} at {wrong.start}"
+        found = f"byte 0x{raw[wrong.start]:02x} at {wrong.start}; {_ASK_ENCODING}"
         return _defect("wrong-encoding", file, "UTF-8", found, number)
     return _defect("bad-row", file, "JSON", f"{error}"[:200], number)
 

@@ -99,7 +99,7 @@ class EvalTask:
         return {case.id: case for case in self.release}
 
     @cached_property
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> Mapping[str, Entry]:
         """All cases with their truth: for scores only."""
         return load_entries(self.release, self.place)
 

@@ -29,6 +29,7 @@ from overread.session import SessionSettings
 try:
     import anyio
     from inspect_ai import Task, task
+    from inspect_ai._util.registry import RegistryInfo, registry_add, registry_info
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import (
         ChatMessage,
@@ -272,7 +273,9 @@ def combine_metrics() -> Metric:
     return combine
 
 
-@scorer(metrics=[combine_metrics()], name="measured")
+# A log keeps a scorer's name without its package, and `inspect score LOG` looks for just that name. So
+# ours has the package twice: 'overread/measured' is what the log keeps.
+@scorer(metrics=[combine_metrics()], name="overread/measured")
 def score_answers(**exam: Any) -> Scorer:
     """What the answers are worth, by our own workflow, parsers and metrics."""
 
@@ -303,6 +306,16 @@ def score_answers(**exam: Any) -> Scorer:
         )
 
     return score
+
+
+def _register_scorer_name(name: str) -> None:
+    """Have the scorer found under that name too; what it makes still goes by its own."""
+    own = registry_info(score_answers)
+    registry_add(score_answers, RegistryInfo(type="scorer", name=name, metadata=own.metadata))
+    registry_add(score_answers, own)
+
+
+_register_scorer_name("overread/measured")
 
 
 async def _last_answer(exam: EvalTask, case: Case, state: TaskState) -> Answers:

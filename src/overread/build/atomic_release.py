@@ -15,6 +15,7 @@ from overread.build.step import Recipe
 from overread.build.step_context import LiveStepContext
 from overread.errors import OverreadError
 from overread.storage.atomic import replace_folder
+from overread.storage.system_errors import explain_system_error
 
 
 def _write_with_card(
@@ -60,6 +61,7 @@ async def replace_release(
     except OverreadError as error:
         outcome.problem = f"the release could not be written: {error}"
     except OSError as error:
-        outcome.problem = f"the release could not be written ({error.strerror or error})"
+        told = explain_system_error(error)
+        outcome.problem = f"the release could not be written: {told}"
     except Exception as error:
         outcome.problem = f"a bug ended the release ({outcome.tally.note_bug(error, RELEASE)})"

@@ -21,6 +21,7 @@ from overread.build.sources import load_items
 from overread.build.step import BatchStep, ItemStep, Recipe
 from overread.build.step_runner import StepDecision, StepRunner
 from overread.runs.failures import run_tasks
+from overread.runs.requests.endpoint_health import HeldFailures
 from overread.runs.spec import current_versions
 from overread.runs.tally import Tally, Watch
 from overread.storage.atomic import remove_leftovers
@@ -90,8 +91,15 @@ class BuildRun:
             outcome.previews = list(self._previews.values())
         outcome.tally.total = len(items) * len(self._names)
         self.reader_pool.start(
-            self.ledger, concurrency=plan.concurrency, prices=plan.prices, max_retries=plan.max_retries
+            self.ledger,
+            concurrency=plan.concurrency,
+            prices=plan.prices,
+            max_retries=plan.max_retries,
+            max_wait=plan.max_wait,
+            give_up=plan.give_up,
         )
+        outcome.tally.follow(self.reader_pool.waits, self.watch)
+        self._held = HeldFailures[StepDecision](self.reader_pool.healths, self._keep)
         self._report_progress()
         left = {item.id: item for item in items}
         for part in group_steps(self.recipe.steps):
@@ -162,6 +170,7 @@ class BuildRun:
                 found[item.id] = await self._run_item(steps, item)
 
         await run_tasks(hand(work) for _ in range(min(self.plan.concurrency, len(left))))
+        self._held.finish()
         for name, item in found.items():
             if item is None:
                 del left[name]
@@ -203,16 +212,26 @@ class BuildRun:
             decision = await self.step_runner.decide(step, shown, key, anew, count)
         if decision is None:
             return None
+        if decision.endpoint_failed:
+            self._held.add(decision)
+        else:
+            self._held.settle()
+            self._keep(decision)
+        await self._yield_control()
+        return decision.entry
+
+    def _keep(self, decision: StepDecision) -> None:
+        """Write a decision on one item down and count it."""
+        step = decision.entry.step
         self.ledger.write(
             [decision.entry],
             attempts=decision.attempts,
             questions=decision.questions,
-            later=self._later_steps(step),
+            later=self._names[self._names.index(step) + 1 :],
             flowing=self.plan.preview is None,
         )
         self.outcome.tally.read += 1
-        await self._yield_control()
-        return self._count(decision.entry)
+        self._count(decision.entry)
 
     def _count(self, entry: LedgerEntry) -> LedgerEntry:
         self._counts[entry.step].count(entry)
@@ -258,6 +277,9 @@ class BuildRun:
                 if found is None:
                     return self._skip_batch(step, left)
                 decisions = found
+                if any(decision.endpoint_failed for decision in decisions):
+                    for health in self.reader_pool.healths:
+                        health.check_end()
             entries = [decision.entry for decision in decisions]
             self.ledger.write(
                 entries,

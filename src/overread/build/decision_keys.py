@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from overread.build.item import Item
-from overread.build.step import BatchStep, ItemStep, Recipe
+from overread.build.step import AUDITOR, READER, BatchStep, ItemStep, Recipe
 from overread.prompts import find_prompt
 
 Identities = Mapping[str, Mapping[str, JsonValue]]
@@ -42,6 +42,25 @@ def declares_role(step: ItemStep | BatchStep, role: str) -> bool:
     return any(fnmatchcase(role, declared) for declared in step.roles)
 
 
+def own_role(step: ItemStep | BatchStep) -> str | None:
+    """The role that a step's own reader takes in it; None where it asks nobody but probes.
+
+    >>> own_role(ItemStep("audit", run=None, roles=("reader", "auditor")))
+    'auditor'
+    """
+    return next((role for role in (AUDITOR, READER) if declares_role(step, role)), None)
+
+
+def filled_role(step: ItemStep | BatchStep | None, role: str, filled: Container[str]) -> str:
+    """Under which name a role is filled in a step: a step's own reader is named by the step.
+
+    >>> step = ItemStep("sort", run=None)
+    >>> filled_role(step, "reader", {"reader", "sort"}), filled_role(step, "reader", {"reader"})
+    ('sort', 'reader')
+    """
+    return step.name if step is not None and step.name in filled and role == own_role(step) else role
+
+
 def step_key(
     step: ItemStep | BatchStep,
     *,
@@ -58,10 +77,19 @@ def step_key(
         step.version,
         restrict_settings(step, settings),
         seed,
-        {role: identities[role] for role in sorted(identities) if declares_role(step, role)},
+        _step_identities(step, identities),
         {name: find_prompt(name, prompts).digest for name in step.prompts},
         repairs if step.prompts else 0,
     )
+
+
+def _step_identities(step: ItemStep | BatchStep, identities: Identities) -> Identities:
+    """Whom a step may ask, by its own names for them: who has a role counts, not how that was said."""
+    roles = {role for role in identities if declares_role(step, role)}
+    own = own_role(step)
+    if own is not None and step.name in identities:
+        roles.add(own)
+    return {role: identities[filled_role(step, role, identities)] for role in sorted(roles)}
 
 
 def item_key(rule: str, shown: Item, outside: JsonValue = None) -> str:

@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import cast
 
 from overread import catalog
+from overread.build.decision_keys import declares_role, own_role
 from overread.build.item import Item
 from overread.build.ledger.store import LedgerEntry
 from overread.build.reader_pool import PriceOf, RoleSpec
-from overread.build.step import BatchStep, ItemStep, Recipe
+from overread.build.step import AUDITOR, READER, BatchStep, ItemStep, Recipe
 from overread.core import Defect
 from overread.errors import UsageError
 from overread.runs.tally import Tally
 from overread.session import SessionSettings
 
+_COMMON_ROLES = (READER, AUDITOR)
+"""Roles that may be filled though a recipe has no use for them: the same command serves them all."""
 RELEASE = "release"
 """What the last part of every build is called, where steps are chosen by name."""
 
@@ -31,7 +34,10 @@ class BuildPlan:
     source: Path
     """Folder or file of the source."""
     readers: Mapping[str, RoleSpec] = field(default_factory=dict)
-    """Role → who has it: 'reader', 'auditor', 'probe-1', 'probe-2' …; none for rules alone."""
+    """Role → who has it: 'reader', 'auditor', 'probe-1', 'probe-2' …; none for rules alone.
+
+    The name of a step stands for the reader in that step alone.
+    """
     settings: Mapping[str, str] = field(default_factory=dict)
     """Of the recipe, where they differ from its defaults."""
     seed: int = 0
@@ -52,6 +58,10 @@ class BuildPlan:
     """Prices, or what gives them for a model's name."""
     max_retries: int = 5
     """How often a question is asked again that a reader could not answer for now."""
+    max_wait: float | None = 600.0
+    """Most seconds that one question waits before it is asked again, all its pauses together."""
+    give_up: int | None = None
+    """Items in a row that an endpoint may fail before the build stops; None for the rule, 0 for any."""
     retry_failed: bool = False
     """Whether steps that failed before are tried again."""
 
@@ -67,6 +77,14 @@ class BuildPlan:
         for name in (*self.steps, *((self.begin,) if self.begin else ())):
             if name not in (*names, RELEASE):
                 raise catalog.unknown_name(f"step of {recipe.name}", name, (*names, RELEASE))
+        own = [step.name for step in recipe.steps if own_role(step) is not None]
+        for name in self.readers:
+            if name not in own and not any(declares_role(step, name) for step in recipe.steps):
+                if name in names:
+                    told = f"the step '{name}' of {recipe.name} asks no reader"
+                    raise UsageError(told, remedy=f"steps that ask one: {', '.join(own)}")
+                if name not in _COMMON_ROLES and not name.startswith("probe-"):
+                    raise catalog.unknown_name(f"step of {recipe.name}", name, own)
         for name in self.settings:
             if name not in recipe.settings:
                 raise catalog.unknown_name(f"setting of {recipe.name}", name, recipe.settings)

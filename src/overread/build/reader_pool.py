@@ -13,8 +13,10 @@ from overread.errors import UsageError
 from overread.readers.arguments import PERMISSION
 from overread.runs.judging.runner import judge_label
 from overread.runs.requests.asker import Asker, Spending
+from overread.runs.requests.endpoint_health import EndpointHealth
 from overread.runs.requests.limits import EndpointLimits
 from overread.runs.requests.prices import Prices
+from overread.runs.requests.waits import Waits
 from overread.runs.spec import refuse_secrets
 
 PriceOf = Callable[[str], Prices] | Prices | None
@@ -55,6 +57,8 @@ class ReaderPool:
     def __init__(self, roles: Mapping[str, RoleSpec]) -> None:
         """Make the readers; whoever cannot answer in words is refused."""
         self._posts: dict[str, _PooledReader] = {}
+        self.waits = Waits()
+        """The questions to any of them that wait just now."""
         for role, hired in roles.items():
             refuse_secrets(hired.arguments)
             own = isinstance(hired.reader, str)
@@ -93,7 +97,14 @@ class ReaderPool:
         }  # fmt: skip
 
     def start(
-        self, ledger: Ledger, *, concurrency: int, prices: PriceOf = None, max_retries: int = 5
+        self,
+        ledger: Ledger,
+        *,
+        concurrency: int,
+        prices: PriceOf = None,
+        max_retries: int = 5,
+        max_wait: float | None = None,
+        give_up: int | None = None,
     ) -> None:
         """Prepare for asking: replies are stored in the ledger, and looked up there first."""
         shared = EndpointLimits(concurrency)
@@ -109,6 +120,9 @@ class ReaderPool:
                 cache=LedgerReplies(ledger, post.label, price),
                 prices=price,
                 max_retries=max_retries,
+                max_wait=max_wait,
+                give_up=give_up,
+                waits=self.waits,
             )
 
     def has(self, role: str) -> bool:
@@ -142,6 +156,11 @@ class ReaderPool:
                 remedy="check `has(role)` first, and fall back to rules",
             )
         return self._posts[role]
+
+    @property
+    def healths(self) -> list[EndpointHealth]:
+        """Whether the endpoints of all of them answer."""
+        return [post.asker.health for post in self._posts.values() if post.asker is not None]
 
     @property
     def spent(self) -> Spending:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from overread.build.item import Item
 from overread.build.ledger.tables import LEDGER_FILE
 from overread.build.step import Recipe
 from overread.core import Defect
 from overread.errors import UsageError
+
+_REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 
 def load_items(
@@ -17,7 +21,9 @@ def load_items(
 ) -> tuple[list[Item], list[Defect]]:
     """The items of a source, at most so many, and everything that is wrong with it.
 
-    Of two items with one id the first is taken, and the other is a defect.
+    Of two items with one id the first is taken, and the other is a defect. So is, in every recipe,
+    an item with a text that somebody decoded wrongly: bytes that are no UTF-8 are refused by the
+    table readers, and what they became elsewhere is refused here.
     """
     items: dict[str, Item] = {}
     defects: list[Defect] = []
@@ -38,6 +44,18 @@ def load_items(
                     found="none" if not found.id.strip() else "one with a NUL in it",
                 )
             )
+        elif (field := _find_replaced(found)) is not None:
+            defects.append(
+                Defect(
+                    code="wrong-encoding",
+                    file=place,
+                    row=row,
+                    case=found.id,
+                    field=field,
+                    expected="text in UTF-8",
+                    found="a replacement character: it was read in another encoding before it came here",
+                )
+            )
         elif found.id in items:
             same = found == items[found.id]
             defects.append(
@@ -56,6 +74,18 @@ def load_items(
             if most is not None and len(items) >= most:
                 break
     return list(items.values()), defects
+
+
+def _find_replaced(item: Item) -> str | None:
+    """The first field with a character that stands for bytes nobody could read; None without one."""
+
+    def is_replaced(value: JsonValue) -> bool:
+        if isinstance(value, str):
+            return _REPLACED in value
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return any(is_replaced(part) for part in parts)
+
+    return next((name for name, value in item.data.items() if is_replaced(value)), None)
 
 
 def check_build_folder(folder: Path) -> None:

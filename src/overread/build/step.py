@@ -16,6 +16,9 @@ from overread.prompts.replies import ReplyParser
 
 T = TypeVar("T")
 
+READER, AUDITOR = "reader", "auditor"
+"""The roles of who reads and writes, and of who checks that; a step may have its own reader."""
+
 
 class StepContext(Protocol):
     """What a step may use: models, prompts, verdicts of people, the source's folder."""

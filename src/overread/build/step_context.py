@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from overread.build.decision_keys import declares_role, restrict_settings
+from overread.build.decision_keys import declares_role, filled_role, restrict_settings
 from overread.build.item import Data, Item
 from overread.build.ledger.questions import correction_key
 from overread.build.ledger.store import ReplyAttempt
 from overread.build.reader_pool import ReaderPool
+from overread.build.source_pictures import picture_path
 from overread.build.step import BatchStep, ItemStep
 from overread.core import Case, DrawnMask, Image, Reply, Request, Volume
 from overread.core.seeded import hash_seed
@@ -86,17 +87,20 @@ class LiveStepContext:
     def has(self, role: str = "reader") -> bool:
         """Whether there is a model for this role."""
         self._check_declared("role", role, self._step is None or declares_role(self._step, role))
-        return self._staff.has(role)
+        return self._staff.has(self._filled(role))
 
     def name(self, role: str = "reader") -> str:
         """The name of this role's reader in the ledger; 'rules' where the role has none."""
-        return self._staff.label(role) if self.has(role) else "rules"
+        return self._staff.label(self._filled(role)) if self.has(role) else "rules"
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The roles that have a reader and that the step may ask."""
         step = self._step
-        return tuple(r for r in self._staff.roles if step is None or declares_role(step, r))
+        if step is None:
+            return self._staff.roles
+        found = [r for r in self._staff.roles if declares_role(step, r) or r == step.name]
+        return tuple(dict.fromkeys(self._filled(role) for role in found))
 
     def verdict(self, question: str) -> str | None:
         """What people decided on a question by its id; None where they have not yet."""
@@ -125,6 +129,7 @@ class LiveStepContext:
         """
         self._check_declared("role", role, self._step is None or declares_role(self._step, role))
         self._check_declared("prompt", prompt, self._step is None or prompt in self._step.prompts)
+        role = self._filled(role)
         case = self._make_case(pictures)
         asker = self._staff.asker(role)
         keys: list[bytes] = []
@@ -180,6 +185,9 @@ class LiveStepContext:
                     )
                 )
 
+    def _filled(self, role: str) -> str:
+        return filled_role(self._step, role, self._staff.roles)
+
     def _make_case(self, pictures: Sequence[str]) -> Case:
         from overread.benchmarks.release import clean_id
 
@@ -218,7 +226,7 @@ class _BuildPictures:
         path = Path(file)
         if path.is_absolute() and path.is_relative_to(self._folder.resolve()):
             return Fence(self._folder).path(str(path.relative_to(self._folder.resolve())))
-        return Fence(self._source).path(file)
+        return picture_path(self._source, file)
 
 
 @cache

@@ -17,7 +17,7 @@ from overread.build.reader_pool import ReaderPool
 from overread.build.step import BatchStep, ItemStep
 from overread.build.step_context import LiveStepContext, WouldAsk
 from overread.core import Request, SentImage
-from overread.errors import BadReply, OverreadError, first_error, is_fatal
+from overread.errors import BadReply, EndpointFailed, OverreadError, first_error, is_fatal
 from overread.runs.estimate import CHARACTERS_PER_TOKEN, picture_tokens
 
 
@@ -28,6 +28,8 @@ class StepDecision:
     entry: LedgerEntry
     attempts: Sequence[ReplyAttempt] = field(default=())
     questions: Sequence[Question] = field(default=())
+    endpoint_failed: bool = False
+    """Whether it failed for no reason of its own: the endpoint was at fault."""
 
 
 class StepRunner:
@@ -216,7 +218,8 @@ class StepRunner:
             why=why,
             verdicts=dict(context.consulted) if context is not None else {},
         )
-        return StepDecision(entry, tuple(context.attempts) if context is not None else ())
+        attempts = tuple(context.attempts) if context is not None else ()
+        return StepDecision(entry, attempts, endpoint_failed=isinstance(error, EndpointFailed))
 
     def _describe_error(self, error: Exception, item: str) -> tuple[str, str]:
         if isinstance(error, BadReply):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from overread.build.adjudication import Progress
     from overread.build.adjudication.agreement import GroupAgreement
     from overread.build.adjudication.judge_questions import JudgeAgreement
+    from overread.build.rexgroundingct.mask_agreement import MaskAgreement
 
 
 def adjudicate(
@@ -215,14 +216,17 @@ def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_js
     from overread.build.adjudication import Queue
     from overread.build.adjudication.agreement import measure_agreement
     from overread.build.adjudication.judge_questions import find_judged_run, measure_judge_agreement
+    from overread.build.rexgroundingct.mask_agreement import measure_mask_agreement
     from overread.cli.console import print_json, stdout_console
 
     found = measure_agreement(folder, kind=kind, **drawing)
     run = find_judged_run(folder)
     judged = measure_judge_agreement(Queue(folder), run, **drawing) if run is not None else []
     judged = [one for one in judged if kind is None or one.kind == kind]
+    masks = [one for one in measure_mask_agreement(folder, **drawing) if kind in (None, one.kind)]
     if as_json:
-        print_json([group.as_dict() for group in found] + [one.as_dict() for one in judged])
+        rows = [*found, *judged, *masks]
+        print_json([one.as_dict() for one in rows])
         return
     if not found:
         stdout_console().print("no question has two reads yet")
@@ -230,6 +234,8 @@ def _agreement(folder: Path, kind: str | None, drawing: dict[str, Any], *, as_js
         _print_group(group)
     for one in judged:
         _print_judged(one)
+    for mask in masks:
+        _print_masks(mask)
 
 
 def _print_group(group: GroupAgreement) -> None:
@@ -253,6 +259,21 @@ def _print_group(group: GroupAgreement) -> None:
                 f"  {safe(both)}: {found.n:,} questions, agree {format_interval(found.share)}, "
                 f"kappa {format_interval(found.kappa)}"
             )
+
+
+def _print_masks(one: MaskAgreement) -> None:
+    from overread.cli.console import safe, stdout_console
+
+    console = stdout_console()
+    below = f", category {one.category}" if one.category is not None else ""
+    apart = f", {one.rejected:,} without a mask of both" if one.rejected else ""
+    console.print(
+        f"[bold]{safe(one.kind + below)}[/], masks: {one.findings:,} findings with two readers, "
+        f"{one.edited:,} edited{apart}"
+    )
+    console.print(f"  Dice between readers   {format_interval(one.dice)}")
+    if one.edited:
+        console.print(f"  where one was edited   {format_interval(one.edited_dice)}")
 
 
 def _print_judged(one: JudgeAgreement) -> None:

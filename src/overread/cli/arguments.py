@@ -43,6 +43,23 @@ Seed = Annotated[int, typer.Option(help="Random seed of the bootstrap draws.", m
 Workers = Annotated[int | None, typer.Option(help="Processes for masks; default: one per core.", min=1)]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Ignore cached measurements.")]
 Limit = Annotated[int, typer.Option(help="Problems to print.", min=0)]
+Table = Annotated[
+    Path | None,
+    typer.Option(
+        "--table",
+        help="Write every number there, of the split, its groups and its cases: .parquet, .csv, "
+        ".jsonl or .arrow.",
+        metavar="FILE",
+    ),
+]
+LogTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--log-to",
+        help="Log settings and numbers there too: mlflow:./mlruns, wandb or tensorboard:DIR; repeatable.",
+        metavar="TRACKER",
+    ),
+]
 
 ReaderArgs = Annotated[
     list[str] | None,
@@ -53,6 +70,24 @@ Cache = Annotated[
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Do not use the reply cache.")]
 MaxRetries = Annotated[int, typer.Option(help="How often a failed call is retried.", min=0, max=100)]
+MaxWait = Annotated[
+    str,
+    typer.Option(
+        "--max-wait",
+        help="Longest that one question waits before it is asked again, all pauses together: seconds, or "
+        "10m, 1h.",
+        metavar="TIME",
+    ),
+]
+GiveUp = Annotated[
+    int | None,
+    typer.Option(
+        help="Cases in a row that the endpoint may fail before all is stopped; 0 for any number. "
+        "Default: 3 before the first answer, then 20 or three times --concurrency.",
+        min=0,
+        metavar="N",
+    ),
+]
 
 ReaderName = Annotated[str, typer.Option("--reader", "-r", help="Reader: one of `overread list readers`.")]
 Workflow = Annotated[
@@ -96,6 +131,26 @@ def reader_arguments(words: list[str] | None, *, allow_remote: bool) -> dict[str
     """The arguments of a reader, as they were typed."""
     arguments = parse_pairs(words or [], "--reader-arg")
     return arguments | {"allow_remote": "true"} if allow_remote else arguments
+
+
+def parse_duration(text: str, option: str) -> float:
+    """Seconds of what somebody typed.
+
+    >>> parse_duration("90", "--max-wait"), parse_duration("10m", "--max-wait")
+    (90.0, 600.0)
+    """
+    from overread.errors import UsageError
+
+    units = {"s": 1, "m": 60, "h": 3600}
+    word = text.strip().lower()
+    unit = units.get(word[-1:], 1)
+    try:
+        seconds = float(word[:-1] if word[-1:] in units else word) * unit
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise UsageError(f"{option} is '{text}', which is no time", remedy="give seconds, or 90s, 10m, 1h")
+    return seconds
 
 
 def refuse_two_caches(cache: Path | None, *, no_cache: bool) -> None:

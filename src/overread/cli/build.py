@@ -11,12 +11,15 @@ from overread.cli.arguments import (
     AsJson,
     Concurrency,
     DryRun,
+    GiveUp,
     MaxRetries,
+    MaxWait,
     PriceIn,
     PriceList,
     PriceOut,
     ReaderArgs,
     RunSeed,
+    parse_duration,
     parse_pairs,
 )
 
@@ -54,6 +57,14 @@ def build(
             metavar="[N.]K=V",
         ),
     ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option("--role", help="Reader of one step alone; repeatable.", metavar="STEP=READER"),
+    ] = None,
+    role_arg: Annotated[
+        list[str] | None,
+        typer.Option("--role-arg", help="An argument of a step's reader; repeatable.", metavar="STEP.K=V"),
+    ] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option("--setting", help="A setting of the recipe; repeatable.", metavar="K=V"),
@@ -78,6 +89,8 @@ def build(
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     max_retries: MaxRetries = 5,
+    max_wait: MaxWait = "10m",
+    give_up: GiveUp = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try again what failed before.")
     ] = False,
@@ -106,6 +119,7 @@ def build(
         **_parse_role("reader", reader, reader_arg, allow_remote=allow_remote),
         **_parse_role("auditor", auditor, auditor_arg, allow_remote=allow_remote),
         **_parse_probes(probe or [], probe_arg or [], allow_remote=allow_remote),
+        **_parse_step_readers(role or [], role_arg or [], allow_remote=allow_remote),
     }
     chosen = tuple(word.strip() for word in (steps or "").split(",") if word.strip())
     with live_progress(f"building {recipe}", quiet=as_json or dry_run) as watch:
@@ -126,6 +140,8 @@ def build(
             session=session_settings({"prompts": str(prompts) if prompts else None, "repairs": repairs}),
             prices=parse_prices(prices, price_in, price_out),
             max_retries=max_retries,
+            max_wait=parse_duration(max_wait, "--max-wait"),
+            give_up=give_up,
             retry_failed=retry_failed,
         )
     print_build(outcome, as_json=as_json)
@@ -169,6 +185,26 @@ def _parse_probes(names: list[str], words: list[str], *, allow_remote: bool) -> 
     return {
         f"probe-{number}": _make_role(name, {**shared, **own.get(number, {})}, allow_remote=allow_remote)
         for number, name in enumerate(names, 1)
+    }
+
+
+def _parse_step_readers(names: list[str], words: list[str], *, allow_remote: bool) -> dict[str, RoleSpec]:
+    """Readers of single steps, each with its own arguments."""
+    from overread.errors import UsageError
+
+    readers = parse_pairs(names, "--role")
+    arguments: dict[str, dict[str, str]] = {}
+    for name, value in parse_pairs(words, "--role-arg").items():
+        step, dot, rest = name.partition(".")
+        if not dot or step not in readers:
+            raise UsageError(
+                f"--role-arg {name}=… is for no step that --role names",
+                remedy="write it as STEP.K=V, beside --role STEP=READER",
+            )
+        arguments.setdefault(step, {})[rest] = value
+    return {
+        step: _make_role(name, arguments.get(step, {}), allow_remote=allow_remote)
+        for step, name in readers.items()
     }
 
 

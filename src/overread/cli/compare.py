@@ -69,6 +69,7 @@ def _print(found: CardComparison, *, chosen: bool) -> None:
     from overread import catalog
     from overread.cli.console import safe, stdout_console
     from overread.cli.scorecard import HONEST, is_twin, print_reasons
+    from overread.runs.scoring.comparison import honest_twin
 
     console = stdout_console()
     first = found.cards[found.baseline]
@@ -85,9 +86,7 @@ def _print(found: CardComparison, *, chosen: bool) -> None:
     _print_scores(console, found, shown)
     _print_differences(console, found, shown)
     if len(found.cards) > 2 and shown:
-        # By an official number that leaves out missing cases, each reader is ranked on other cases.
-        honest = HONEST + shown[0]
-        ranked = honest if not chosen and honest in found.metrics else shown[0]
+        ranked = shown[0] if chosen else honest_twin(shown[0], found.metrics)
         _print_ranks(console, found.metrics[ranked])
     print_reasons(console, "not compared", found.left_out)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -53,13 +54,31 @@ def is_debugging(words: list[str]) -> bool:
     return "--debug" in words or bool(os.environ.get("OVERREAD_DEBUG"))
 
 
+def tell_waiting(words: str) -> None:
+    """One line on stderr, in the middle of a command: what it is waiting for."""
+    stderr_console().print(f"overread: {safe(words)}", soft_wrap=True)
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout, and nothing else."""
+    print_text([json.dumps(value, ensure_ascii=False, indent=2)])
+
+
+def print_text(pieces: Iterable[str]) -> None:
+    """A text on stdout, and nothing else, written as its pieces come."""
     try:
-        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+        for piece in pieces:
+            sys.stdout.write(piece)
+        sys.stdout.write("\n")
         sys.stdout.flush()
     except BrokenPipeError:
         raise _close_output() from None
+
+
+def print_logged(sentences: list[str], *, quiet: bool) -> None:
+    """Where results were logged, one line each; nothing where only JSON is printed."""
+    for sentence in [] if quiet else sentences:
+        stdout_console().print(safe(sentence), soft_wrap=True)
 
 
 class OutputClosed(Exception):
@@ -69,6 +88,60 @@ class OutputClosed(Exception):
 def _close_output() -> OutputClosed:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return OutputClosed()
+
+
+_STDOUT = "standard output"
+
+
+class _NamedOutput(io.TextIOWrapper):
+    """stdout whose errors say that it was stdout: the system names no file."""
+
+    def write(self, text: str, /) -> int:
+        """Write, as ever."""
+        with _naming_stdout():
+            return super().write(text)
+
+    def flush(self) -> None:
+        """Flush, as ever."""
+        with _naming_stdout():
+            super().flush()
+
+
+@contextmanager
+def _naming_stdout() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        error.filename = _STDOUT
+        raise
+
+
+def name_stdout() -> None:
+    """Have errors of stdout name it; one that is not the process's own is left as it is."""
+    own = sys.stdout
+    if type(own) is io.TextIOWrapper and own is sys.__stdout__:
+        own.flush()
+        sys.stdout = _NamedOutput(
+            own.buffer,
+            encoding=own.encoding,
+            errors=own.errors,
+            line_buffering=own.line_buffering,
+            write_through=own.write_through,
+        )
+
+
+def flush_output() -> None:
+    """Send what was printed on its way; that nobody reads it any more is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise _close_output() from None
+
+
+def drop_output(error: OSError) -> None:
+    """Where stdout itself failed: forget what is left for it, which would fail again at the end."""
+    if error.filename == _STDOUT:
+        _close_output()
 
 
 @contextmanager

@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 _MARKER_FILE = ".made-by-overread-demo"
 READERS = ("atlas", "majority", "random", "nothing", "oracle")
 """Who reads: the embedded reader, and the bounds between which every reader lies."""
-MIN_ANSWERS = 3
-"""Answers below which no share is told."""
+_MAKING, _READING, _AUDITING, _BUILDING = 22.0, 34.0, 50.0, 6.0
+"""Seconds on two busy cores, for comparison with each other: a patient, the readings of one, the audit
+of one, all builds.
+"""
+_MOST_AUDITED = 4
 _TRAIN_PATIENTS = (1, 3, 4)
 """Patients that nobody reads here: `majority` counts in them, and one is in val."""
 
@@ -47,24 +50,34 @@ def demo(
     """
     from overread.cli.console import safe
     from overread.cli.console import stdout_console as console
-    from overread.errors import UsageError
+    from overread.cli.demo_steps import DemoSteps
     from overread.phantom.exams.patient_exams import EXAMS
 
-    if out.exists() and not (out / _MARKER_FILE).exists() and any(out.iterdir()):
-        raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
-    for folder in (*EXAMS, "builds", "pictures", "runs", "sources", ".making"):
-        shutil.rmtree(out / folder, ignore_errors=True)
+    _claim_place(out)
     screen = console()
-    _make_patients(screen, out, patients, seed)
+    screen.print(
+        "Everything is made on this machine and nothing is sent anywhere. It takes about a minute on a "
+        "desktop computer, up to ten on a slow or busy one.",
+    )
+    every = patients + len(_TRAIN_PATIENTS)
+    audited = min(patients, _MOST_AUDITED)
+    steps = DemoSteps(screen, [_MAKING * every, _READING * patients, _AUDITING * audited, _BUILDING])
     cards: dict[str, dict[str, Card]] = {}
     audits: dict[str, Audit] = {}
-    for name in EXAMS:
-        cards[name] = _run_readers(screen, name, out)
-        audits[name] = _audit_atlas(name, out, seed)
-        _save_first(name, out)
-    _build_benchmarks(screen, out)
-    screen.print(_score_table(cards))
-    screen.print(_audit_table(audits))
+    with steps.step(f"Making {every} synthetic patients: generated, not real people"):
+        _make_patients(screen, out, patients, seed)
+    with steps.step(f"{len(READERS)} readers read {patients} of them in three benchmarks, and are scored"):
+        for name in EXAMS:
+            cards[name] = _run_readers(screen, name, out)
+    with steps.step("Asking atlas again with places of its pictures hidden"):
+        for name in EXAMS:
+            audits[name] = _audit_atlas(name, out, seed)
+    with steps.step("Building two benchmarks from the patients' reports, and saving pictures"):
+        _build_benchmarks(screen, out)
+        for name in EXAMS:
+            _save_first(name, out)
+    _print_scores(screen, cards, patients)
+    _print_audits(screen, audits)
     where = safe(str(out))
     screen.print(
         f"\nPictures with the truth and with what atlas marked: {where}/pictures\n"
@@ -77,12 +90,33 @@ def demo(
         f"          overread ledger {where}/builds/medthinkvqa\n"
         f"          overread report {where}/runs/mmrad/atlas --out report.html\n"
         "          overread phantom my-patients --patients 20 --seed 7\n"
-        f"          overread view {where}"
+        f"          overread view {where}",
+        soft_wrap=True,
     )
     if serve is None:
         serve = sys.stdin.isatty() and sys.stdout.isatty()
     if serve:
         _serve(out, port, browser=browser)
+
+
+def _claim_place(out: Path) -> None:
+    """Take away what an earlier demo left, and mark the folder as a demo's; another one is refused."""
+    from overread.errors import UsageError
+    from overread.phantom.exams.patient_exams import EXAMS
+    from overread.phantom.generator import claim_folder
+
+    try:
+        if out.exists() and not (out / _MARKER_FILE).exists() and any(out.iterdir()):
+            raise UsageError(f"{out} is there already and is not a demo", remedy="choose another --out")
+        for folder in (*EXAMS, "builds", "pictures", "runs", "sources", ".making"):
+            shutil.rmtree(out / folder, ignore_errors=True)
+        claim_folder(out)
+        (out / _MARKER_FILE).touch()
+    except OSError as error:
+        raise UsageError(
+            f"the demo cannot be written to {out} ({error.strerror})",
+            remedy="go to a folder in which you may write, or name one with --out",
+        ) from None
 
 
 def _serve(out: Path, port: int, *, browser: bool) -> None:
@@ -100,26 +134,23 @@ def _make_patients(screen: Console, out: Path, patients: int, seed: int) -> None
     from overread.benchmarks import splits_of
     from overread.cli.console import progress_bar, safe
     from overread.phantom.exams.patient_exams import EXAMS
-    from overread.phantom.generator import claim_folder, make_population
+    from overread.phantom.generator import make_population
     from overread.phantom.population import split_of
     from overread.phantom.visit import PatientSettings
 
-    claim_folder(out)
-    (out / _MARKER_FILE).touch()
     test = islice((number for number in count(1) if split_of(number) == "test"), patients)
     with progress_bar("making patients") as making:
         outcome = make_population(
             out, [*test, *_TRAIN_PATIENTS], PatientSettings(seed=seed, mix="illness"), progress=making
         )
-    screen.print("[bold]Synthetic patients[/]: generated, not real people")
     for line in str(outcome).splitlines():
-        screen.print(f"  {safe(line)}")
+        screen.print(f"    {safe(line)}")
     for name in EXAMS:
         part, root = catalog.find("benchmarks", name), out / name
         defects = [d for split in splits_of(name, root) for d in check(name, root, split)]
         for defect in defects:
-            screen.print(f"  {safe(str(defect))}")
-        screen.print(f"  {part.title} checked: {len(defects)} defect(s)")
+            screen.print(f"    {safe(str(defect))}")
+        screen.print(f"    {part.title} checked: {len(defects)} defect(s)")
 
 
 def _run_readers(screen: Console, name: str, out: Path) -> dict[str, Card]:
@@ -133,7 +164,7 @@ def _run_readers(screen: Console, name: str, out: Path) -> dict[str, Card]:
         with live_progress(f"{name}: {reader} reads", quiet=False) as watch:
             outcome = run(RunPlan(name, out / name, reader), folder, watch=watch)
         if outcome.tally.failed:
-            screen.print(f"  {reader} failed on {outcome.tally.failed} case(s) of {name}")
+            screen.print(f"    {reader} failed on {outcome.tally.failed} case(s) of {name}")
         cards[reader] = score(folder)
     return cards
 
@@ -165,7 +196,7 @@ def _build_benchmarks(screen: Console, out: Path) -> None:
             outcome = run_build(name, out / "sources" / name, out / "builds" / name, watch=watch)
         title = catalog.find("benchmarks", name).title
         dropped = sum(count for step in outcome.steps for count in step.dropped.values())
-        screen.print(f"{title} built from their reports: {len(outcome.items)} case(s), {dropped} dropped")
+        screen.print(f"    {title} built from their reports: {len(outcome.items)} case(s), {dropped} dropped")
 
 
 def _save_first(name: str, out: Path) -> None:
@@ -180,17 +211,16 @@ def _save_first(name: str, out: Path) -> None:
     save_reading(release, entry, find_reading(run, entry), run, out / "pictures")
 
 
-def _score_table(cards: dict[str, dict[str, Card]]) -> object:
-    """The table of scores: one line a benchmark, one column a reader, and a paired difference."""
+def _print_scores(screen: Console, cards: dict[str, dict[str, Card]], patients: int) -> None:
+    """The table of scores: one line a benchmark, one column a reader, and a paired difference.
+
+    Where no number has an interval because there are so few patients, that is said once.
+    """
     from rich.table import Table
 
     from overread import catalog, compare
 
-    table = Table(box=None, title="\nScores, with 95 % intervals", title_justify="left")
-    table.add_column("")
-    for reader in READERS:
-        table.add_column(reader, justify="left")
-    table.add_column("atlas − random")
+    rows: list[tuple[str, list[object]]] = []
     for name, own in cards.items():
         part = catalog.find("benchmarks", name)
         metric, called = part.headline
@@ -198,40 +228,64 @@ def _score_table(cards: dict[str, dict[str, Card]]) -> object:
             [own["atlas"], own["random"]], names=["atlas", "random"], baseline="random", metrics=[metric]
         )
         more = found.metrics[metric].differences["atlas"].difference
-        cells = [_format_interval(own[reader].scores[metric]) for reader in READERS]
-        table.add_row(f"{part.title}\n  {called}", *cells, _format_interval(more, sign="+"))
-    return table
+        rows.append((f"{part.title}\n  {called}", [*(own[r].scores[metric] for r in READERS), more]))
+    sure = any(getattr(value, "low", None) is not None for _, values in rows for value in values)
+    screen.print(f"\n[bold]Scores[/] on {patients} patients" + (", with 95 % intervals" if sure else ""))
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for column in (*READERS, "atlas − random"):
+        table.add_column(column)
+    for label, values in rows:
+        cells = [*(_format_value(value) for value in values[:-1]), _format_value(values[-1], sign="+")]
+        table.add_row(label, *cells)
+    screen.print(table)
+    screen.print("oracle knows the truth and nothing says nothing: the ends of every scale.")
+    if not sure:
+        screen.print(f"{patients} patients are too few for intervals; --patients 12 gives them.")
 
 
-def _audit_table(audits: dict[str, Audit]) -> object:
-    """The table of audits: how often answers moved, and the share that rests on what is cited."""
+def _print_audits(screen: Console, audits: dict[str, Audit]) -> None:
+    """The table of audits: how many answers changed when the reader was asked again.
+
+    Counts and no shares: so few answers bear no more.
+    """
     from rich.table import Table
 
     from overread import catalog
 
-    title = "\nDo atlas's answers rest on what it cites? Share that moved"
-    table = Table(box=None, title=title, title_justify="left")
-    for column in ("", "answers", "unchanged", "cited hidden", "other hidden", "rest on it"):
+    screen.print(
+        "\n[bold]Do atlas's answers rest on what it cites?[/] How many changed when it was asked again,"
+    )
+    table = Table(box=None, pad_edge=False)
+    columns = {"null": "nothing hidden", "hidden": "what it cites hidden", "other": "another place hidden"}
+    table.add_column("", no_wrap=True)
+    for column in columns.values():
         table.add_column(column)
+    total = {arm: [0, 0] for arm in columns}
     for name, audit in audits.items():
-        shares = audit.shares
-        if shares is None:
+        if audit.shares is None:
             continue
-        moved = {arm: own.moved for arm, own in shares.arms.items()}
-        arms = [_format_interval(moved.get(arm)) for arm in ("null", "hidden", "other")]
-        answers = str(moved["hidden"].n) if "hidden" in moved else "–"
-        compared = shares.rests.n if shares.rests is not None else 0
-        rests = _format_interval(shares.rests) if compared >= MIN_ANSWERS else f"too few ({compared})"
-        table.add_row(catalog.find("benchmarks", name).title, answers, *arms, rests)
-    return table
+        cells = []
+        for arm in columns:
+            moved = audit.shares.arms[arm].moved if arm in audit.shares.arms else None
+            changed, asked = (round((moved.value or 0) * moved.n), moved.n) if moved else (0, 0)
+            total[arm][0] += changed
+            total[arm][1] += asked
+            cells.append(f"{changed} of {asked}" if asked else "–")
+        table.add_row(catalog.find("benchmarks", name).title, *cells)
+    table.add_row("all", *(f"{changed} of {asked}" for changed, asked in total.values()))
+    screen.print(table)
+    screen.print(
+        "An answer that rests on the place it cites changes when that is hidden, and stays when another "
+        "place as large is. So few answers show how it is done; they prove nothing."
+    )
 
 
-def _format_interval(found: object, *, sign: str = "") -> str:
-    """A value with its interval beneath it."""
+def _format_value(found: object, *, sign: str = "") -> str:
+    """A value with its interval beneath it, where it has one."""
     value, low, high = (getattr(found, name, None) for name in ("value", "low", "high"))
     if value is None:
         return "–"
     if low is None or high is None:
-        why = getattr(found, "note", "").partition(":")[0]
-        return f"{value:{sign}.3f}" + (f"\n({why})" if why else "")
-    return f"{value:{sign}.3f}\n({low:{sign}.2f} – {high:{sign}.2f})"
+        return f"{value:{sign}.2f}"
+    return f"{value:{sign}.2f}\n{low:{sign}.2f} to {high:{sign}.2f}"

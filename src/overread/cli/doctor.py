@@ -8,9 +8,12 @@ import re
 import shutil
 import sys
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from overread.cli.arguments import AsJson
+
+if TYPE_CHECKING:
+    from overread.metrics.clinical.models.weights import WeightFiles
 
 _PURPOSES = {
     "pydantic": "records",
@@ -22,6 +25,7 @@ _PURPOSES = {
     "zlib-ng": "fast gzip",
     "pydicom": "DICOM",
     "python-gdcm": "compressed DICOM",
+    "simplejpeg": "damage in the middle of JPEGs",
     "pyarrow": "parquet",
     "huggingface-hub": "fetching releases (overread get)",
     "typer": "the command line",
@@ -36,6 +40,11 @@ _PURPOSES = {
     "transformers": "local vision-language models",
     "inspect-ai": "the tasks of Inspect AI",
     "highdicom": "DICOM segmentations (overread export)",
+    "pandas": "results as a table (card.to_pandas)",
+    "polars": "results as a table (card.to_polars)",
+    "mlflow": "results to MLflow (--log-to)",
+    "wandb": "results to Weights & Biases (--log-to)",
+    "tensorboard": "results to TensorBoard (--log-to)",
 }
 _PROGRAMS = {
     "node": ("building the page from a checkout", "apt-get install nodejs"),
@@ -58,11 +67,18 @@ def doctor(as_json: AsJson = False) -> None:
     """Say what is installed, what is missing and how to get it."""
     from overread.cli.console import print_json
 
-    parts = find_requirements()
+    parts, weights = find_requirements(), find_metric_weights()
     if as_json:
-        print_json({"ok": _is_complete(parts), "parts": [asdict(part) for part in parts]})
+        print_json(
+            {
+                "ok": _is_complete(parts),
+                "parts": [asdict(part) for part in parts],
+                "weights": [asdict(own) for own in weights],
+            }
+        )
     else:
         _print(parts)
+        _print_weights(weights)
     sys.exit(0 if _is_complete(parts) else 1)
 
 
@@ -91,6 +107,40 @@ def find_requirements() -> list[Requirement]:
     for name, (purpose, remedy) in _PROGRAMS.items():
         parts.append(Requirement(name, shutil.which(name), purpose, remedy, needed=False))
     return parts
+
+
+@dataclass(frozen=True)
+class MetricWeights:
+    """The weights of one model that metrics ask."""
+
+    model: str
+    folder: str
+    """Where they lie, or where they are looked for."""
+    lacking: str | None
+    """What is to be put there; None where they are there."""
+    source: str
+    metrics: list[str]
+    """Those that cannot be scored without them."""
+
+
+def find_metric_weights() -> list[MetricWeights]:
+    """The weights that metrics ask for, those of several metrics once."""
+    from overread import catalog
+    from overread.errors import MissingPart
+
+    users: dict[WeightFiles, list[str]] = {}
+    for name in catalog.names("metrics"):
+        for weights in catalog.find("metrics", name).weights:
+            users.setdefault(weights, []).append(name)
+    found = []
+    for weights, metrics in users.items():
+        folder, lacking = "", None
+        try:
+            folder = str(weights.find())
+        except MissingPart as missing:
+            folder, lacking = missing.where, missing.remedy
+        found.append(MetricWeights(weights.model, folder, lacking, weights.source, metrics))
+    return found
 
 
 def _declared_packages() -> list[Requirement]:
@@ -155,3 +205,26 @@ def _print(parts: list[Requirement]) -> None:
         console.print(f"\noverread {__version__}: {len(missing)} needed part(s) are missing")
     else:
         console.print(f"\noverread {__version__} has all it needs; '–' is optional")
+
+
+def _print_weights(weights: list[MetricWeights]) -> None:
+    """One line for each model: whether its weights are there, where, and for which metrics."""
+    from rich.table import Table
+
+    from overread.cli.console import safe, stdout_console
+
+    table: Any = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("", "weights", "folder", "from", "for the metrics"):
+        table.add_column(column, overflow="fold")
+    for own in weights:
+        mark = "[yellow]–[/]" if own.lacking else "[green]✓[/]"
+        # Those of the findings need what those of the report need, and ceilings come with them.
+        shown = [name for name in own.metrics if not name.startswith(("ceiling_", "findings_"))]
+        table.add_row(mark, safe(own.model), safe(own.folder), safe(own.source), ", ".join(shown))
+    console = stdout_console()
+    console.print()
+    console.print(table)
+    console.print(
+        "\n'–': the folder lacks files, and these metrics, also as findings_…, are said to be missing; "
+        "OVERREAD_MODELS names another folder of models"
+    )

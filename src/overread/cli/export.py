@@ -19,7 +19,8 @@ def export(
     format_name: Annotated[
         str,
         typer.Argument(
-            metavar="FORMAT", help="parquet, chat, anole, nnunet, nifti or dicom-seg; 'list' describes them."
+            metavar="FORMAT",
+            help="parquet, chat, nnunet, dicom-seg, label-studio, …; 'list' names and describes them all.",
         ),
     ],
     benchmark: Benchmark = "",
@@ -28,7 +29,25 @@ def export(
     split: AnySplit = "all",
     limit: Annotated[int | None, typer.Option(help="Only the first cases a split.", min=1)] = None,
     style: Annotated[
-        str | None, typer.Option(help="Of chat: qwen (messages) or llava (conversations).")
+        str | None,
+        typer.Option(
+            help="Of chat: qwen, llava, trl, ms-swift or llama-factory; of label-studio: blank or prefilled."
+        ),
+    ] = None,
+    workflow: Annotated[
+        str | None,
+        typer.Option(
+            help="Of chat: the workflow whose questions are asked, direct or ground-cot "
+            "(level by level, answered by the anatomical chain of thought).",
+        ),
+    ] = None,
+    image_root: Annotated[
+        str | None,
+        typer.Option(
+            help="Of chat and lmms-eval: the folder that the export will lie in, where it will be moved; "
+            "'' for none. Default: as the program finds pictures.",
+            metavar="DIR",
+        ),
     ] = None,
     with_test_truth: Annotated[
         bool, typer.Option("--with-test-truth", help="The truth of the test split too.")
@@ -69,6 +88,8 @@ def export(
             split=split,
             limit=limit,
             style=style,
+            workflow=workflow,
+            image_root=image_root,
             with_test_truth=with_test_truth,
             form=form,
             pictures=pictures,
@@ -95,7 +116,7 @@ def _list(*, as_json: bool) -> None:
         )  # fmt: skip
         return
     for one in FORMATS.values():
-        stdout_console().print(f"{one.name:<10} {safe(one.about)}")
+        stdout_console().print(f"{one.name:<15} {safe(one.about)}")
 
 
 def _print(done: ExportResult) -> None:

@@ -16,12 +16,14 @@ from overread.cli.arguments import (
     Fresh,
     Level,
     Limit,
+    LogTo,
     Metrics,
     Pictures,
     Root,
     Seed,
     Settings,
     Split,
+    Table,
     Workers,
 )
 
@@ -66,6 +68,8 @@ def grade(
         ),
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where anything was wrong.")] = False,
+    table: Table = None,
+    log_to: LogTo = None,
     limit: Limit = 20,
 ) -> None:
     """Score predictions against a copy of a benchmark, with intervals.
@@ -73,15 +77,29 @@ def grade(
     What is missing or broken scores worst and is named. Grading masks that was interrupted goes on
     where it stopped.
     """
-    import json
-
-    from overread.cli.console import print_json, progress_bar, stderr_console
+    from overread.cli.console import print_logged, print_text, progress_bar, stderr_console, tell_waiting
     from overread.cli.scorecard import expand_metrics, parse_settings, print_card
     from overread.runs.scoring.aggregation import BootstrapSettings
     from overread.runs.scoring.from_submission import grade as graded
     from overread.storage.atomic import open_atomic
 
+    trackers = None
+    if log_to:  # told before the work begins where one cannot be had
+        from overread.bridges.trackers.tracker import Trackers
+
+        trackers = Trackers(log_to)
     target = _check_target(out) if out is not None else None
+    if table is not None:
+        from overread.errors import UsageError
+        from overread.runs.scoring.case_scores import values_by_case
+        from overread.runs.scoring.result_table import check_table_path, write_table
+
+        if no_statistics:
+            raise UsageError(
+                "--table tells of single cases, and --no-statistics leaves them out",
+                remedy="leave one of them out",
+            )
+        check_table_path(table)
     try:
         with progress_bar(f"grading {benchmark} {split}", quiet=as_json) as told:
             card: Card = graded(
@@ -98,19 +116,28 @@ def grade(
                 workers=workers or os.cpu_count() or 1,
                 fresh=fresh,
                 progress=told,
+                tell=tell_waiting,
             )
     except KeyboardInterrupt:
         # What was measured of masks is kept; a user who does not know that starts again from zero.
         stderr_console().print("overread: stopped; resume with the same command")
         raise typer.Exit(130) from None
-    body = card.as_json(statistics=not no_statistics)
     if target is not None:
-        with open_atomic(target, compress=False) as file:
-            file.write((json.dumps(body, ensure_ascii=False) + "\n").encode())
+        with open_atomic(target, compress=False, tidy=True) as file:
+            for piece in card.iter_json(statistics=not no_statistics):
+                file.write(piece.encode())
+            file.write(b"\n")
+    if table is not None:
+        write_table(card, values_by_case(card), table)
     if as_json:
-        print_json(body)
+        print_text(card.iter_json(statistics=not no_statistics, indent=2))
     else:
         print_card(card, limit=limit, saved=out)
+    if trackers is not None:
+        from overread.bridges.trackers.tracked_results import run_key, track_card
+
+        tracked = track_card(card, run_key(predictions, benchmark, split), predictions.resolve().name)
+        print_logged(trackers.log(tracked), quiet=as_json)
     if strict and card.problems:
         raise typer.Exit(1)
 

@@ -11,13 +11,16 @@ from overread.cli.arguments import (
     AsJson,
     Cache,
     Draws,
+    GiveUp,
     Level,
     MaxRetries,
+    MaxWait,
     NewRoot,
     NoCache,
     ReaderArgs,
     Seed,
     one_option,
+    parse_duration,
     reader_arguments,
     refuse_two_caches,
 )
@@ -47,6 +50,8 @@ def judge(
     cache: Cache = None,
     no_cache: NoCache = False,
     max_retries: MaxRetries = 5,
+    max_wait: MaxWait = "10m",
+    give_up: GiveUp = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry readings that the judge failed on.")
     ] = False,
@@ -112,6 +117,8 @@ def judge(
         use_cache=not no_cache,
         retry_failed=retry_failed,
         max_retries=max_retries,
+        max_wait=parse_duration(max_wait, "--max-wait"),
+        give_up=give_up,
     )
     with live_progress(f"judging {kind}", quiet=as_json or dry_run) as watch:
         outcome = judge_run(plan, watch=watch, dry_run=dry_run)
@@ -156,6 +163,7 @@ def _print_outcome(run: Path, kind: str, found: JudgeOutcome, *, dry_run: bool, 
                 "retries": spent.retries,
                 "input_tokens": spent.input_tokens,
                 "output_tokens": spent.output_tokens,
+                "notes": found.notes,
             }
         )
         return
@@ -167,6 +175,8 @@ def _print_outcome(run: Path, kind: str, found: JudgeOutcome, *, dry_run: bool, 
     else:
         console.print(f"  calls           {spent.calls:,}, and {spent.cached:,} from cache")
         console.print(f"  missing         {found.missing:,} verdicts; they count against")
+    for note in found.notes:
+        console.print(f"  note: {safe(note)}")
     failed = tally.failed + tally.failed_before
     if failed:
         console.print(f"  failed          {failed:,}; try them again with --retry-failed")
@@ -217,7 +227,7 @@ def _write_sheet(run: Path, sheet: Path, by: str | None) -> None:
         raise UsageError(
             f"there is a file {sheet} already, perhaps with somebody's verdicts", remedy="give another name"
         )
-    with open_atomic(sheet, compress=False) as file:
+    with open_atomic(sheet, compress=False, tidy=True) as file:
         # With a mark of order, without which spreadsheets take UTF-8 for something else.
         file.write(rating_sheet(verdicts).encode("utf-8-sig", "replace"))
     steps = sum(len(told.steps) for told in verdicts)

@@ -23,7 +23,7 @@ def label_table(
     from overread.language.labels import LABELS
     from overread.language.labels import compute_labels as labels_of
     from overread.language.statements import find_statements
-    from overread.storage.atomic import open_atomic
+    from overread.storage.atomic import open_atomic, remove_leftovers
     from overread.storage.tables import read_csv
 
     for option, value in (("--column", column), ("--id", id_column), ("--out", out)):
@@ -34,6 +34,7 @@ def label_table(
     assert out is not None
     if labels not in LABELS:
         raise unknown_name("label set", labels, LABELS)
+    remove_leftovers(out.parent)
     if out.exists():
         raise UsageError(f"{out} already exists", remedy="choose another --out, or remove it")
     text = decode_with_warning(read_bytes(table), str(table))
@@ -50,7 +51,10 @@ def label_table(
     notes: Counter[str] = Counter()
     counts: Counter[str] = Counter()
     seen: set[str] = set()
-    with progress_bar("reading reports", quiet=as_json) as told, open_atomic(out, exclusive=True) as stream:
+    with (
+        progress_bar("reading reports", quiet=as_json) as told,
+        open_atomic(out, exclusive=True) as stream,
+    ):
         writer = csv.writer(codecs.getwriter("utf-8")(stream), lineterminator="\n")
         writer.writerow([id_column, *names])
         for number, row in enumerate(rows, 1):

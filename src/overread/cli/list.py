@@ -115,6 +115,24 @@ def _prompts() -> Rows:
     return [{"name": p.name, "digest": p.digest, "about": p.about.partition("\n")[0]} for p in found]
 
 
+def _presets() -> Rows:
+    from overread.readers.openai.presets.loading import find_preset, preset_names
+
+    rows: Rows = []
+    for name in preset_names():
+        preset = find_preset(name).preset
+        rows.append(
+            {
+                "name": name,
+                "about": preset.about,
+                "boxes": preset.arguments.get("boxes", "shares"),
+                "thinking": list(preset.thinking),
+                "arguments": [f"{key}={value}" for key, value in preset.arguments.items() if key != "boxes"],
+            }
+        )
+    return rows
+
+
 def _recipes() -> Rows:
     from overread import catalog
     from overread.errors import OverreadError
@@ -212,17 +230,34 @@ def _defects() -> Rows:
     ]
 
 
+def _diagnoses() -> Rows:
+    from overread.ontology.diagnoses import diagnoses
+
+    return [
+        {
+            "names": list(one.names),
+            "also": list(one.also),
+            "icd": one.icd or "",
+            "signs": bool(one.expected or one.possible),
+        }
+        for one in diagnoses()
+    ]
+
+
 KINDS: dict[str, Callable[[], Rows]] = {
     "benchmarks": _benchmarks,
     "readers": _catalog_rows("readers"),
+    "presets": _presets,
     "workflows": _catalog_rows("workflows"),
     "judges": _catalog_rows("judges"),
     "recipes": _recipes,
+    "trackers": _catalog_rows("trackers"),
     "prompts": _prompts,
     "metrics": _metrics,
     "regions": _regions,
     "categories": _categories,
     "modalities": _modalities,
+    "diagnoses": _diagnoses,
     "step-errors": _terms("step_errors"),
     "education": _terms("education_dimensions"),
     "report-regions": _terms("report_regions"),

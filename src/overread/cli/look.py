@@ -73,7 +73,7 @@ def look(
 
 def _read_path(path: Path, series: str | None) -> tuple[Any, Geometry | None, tuple[Defect, ...]]:
     from overread.errors import NotThere, Refused
-    from overread.pixels.formats import read_picture, sniff_format
+    from overread.pixels.formats import VOLUME_FORMATS, read_picture, sniff_format
 
     if not path.exists():
         raise NotThere("there is no such file or folder", where=str(path))
@@ -84,7 +84,7 @@ def _read_path(path: Path, series: str | None) -> tuple[Any, Geometry | None, tu
         return stack.volume, stack.geometry, stack.defects
     if not path.is_file():
         raise Refused("this is neither a file nor a folder", where=str(path))
-    if sniff_format(path) in ("gzip", "nifti"):
+    if sniff_format(path) in VOLUME_FORMATS:
         from overread.pixels.nifti import read_volume
 
         volume, space = read_volume(path, name=str(path))

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -20,13 +21,22 @@ from overread.cli.audit import audit
 from overread.cli.build import build
 from overread.cli.check import check
 from overread.cli.compare import compare
-from overread.cli.console import OutputClosed, is_debugging, printable
+from overread.cli.console import (
+    OutputClosed,
+    drop_output,
+    flush_output,
+    is_debugging,
+    name_stdout,
+    printable,
+)
 from overread.cli.deidentify import deidentify
 from overread.cli.demo import demo
+from overread.cli.describe import describe
 from overread.cli.doctor import doctor
 from overread.cli.export import export
 from overread.cli.get import get
 from overread.cli.grade import grade
+from overread.cli.import_annotations import import_annotations
 from overread.cli.judge import judge
 from overread.cli.ledger import ledger
 from overread.cli.list import list_kinds
@@ -36,6 +46,7 @@ from overread.cli.password import password
 from overread.cli.phantom import phantom
 from overread.cli.power import power
 from overread.cli.publish import publish
+from overread.cli.quality import quality
 from overread.cli.read_text import read_text
 from overread.cli.report import report
 from overread.cli.run import run
@@ -46,6 +57,7 @@ from overread.cli.sweep import sweep
 from overread.cli.view import view
 from overread.cli.write import write
 from overread.errors import OverreadError, UsageError
+from overread.storage.system_errors import explain_lack, explain_system_error
 
 app = typer.Typer(
     name="overread",
@@ -59,6 +71,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo)
 app.command("check")(check)
+app.command("describe")(describe)
 app.command("show")(show)
 app.command("look")(look)
 app.command("view")(view)
@@ -75,9 +88,11 @@ app.command("submit")(submit)
 app.command("deidentify")(deidentify)
 app.command("build")(build)
 app.command("ledger")(ledger)
+app.command("quality")(quality)
 app.command("publish")(publish)
 app.command("adjudicate")(adjudicate)
 app.command("export")(export)
+app.command("import")(import_annotations)
 app.command("compare")(compare)
 app.command("mrmc")(mrmc)
 app.command("power")(power)
@@ -109,28 +124,38 @@ def main(arguments: list[str] | None = None) -> None:
     debug = is_debugging(words)
     words = [word for word in words if word != "--debug"]
     _replace_bad_letters()
+    name_stdout()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _exit_on_signal)  # so that half-written files are tidied away
     try:
-        app(words, prog_name="overread")
+        _run_and_flush(words)
     except OverreadError as error:
         _exit_with_error(str(error), 2 if isinstance(error, UsageError) else 1, debug=debug)
     except OutputClosed:
         sys.exit(0)
     except KeyboardInterrupt:
         _exit_with_error("stopped", 130, debug=False)
-    except MemoryError:
-        _exit_with_error("out of memory: close other programs, or work on a smaller split", 1, debug=debug)
-    except OSError as error:
-        place = f" (in {error.filename})" if error.filename else ""
-        _exit_with_error(f"{error.strerror or error}{place}", 1, debug=debug)
     except Exception as error:  # the last line of defence: a bug is told as one
+        if isinstance(error, OSError):
+            drop_output(error)
+        lack = explain_system_error(error) if isinstance(error, OSError) else explain_lack(error)
+        if lack is not None:
+            _exit_with_error(str(lack), 1, debug=debug)
         told = f"{type(error).__name__}: {error}"
         _exit_with_error(
             f"this is a bug in overread ({told}): run it again with --debug and report what it prints",
             70,
             debug=debug,
         )
+
+
+def _run_and_flush(words: list[str]) -> None:
+    """Run one command; what it printed is out before it ends, or it is told why not."""
+    try:
+        app(words, prog_name="overread")
+    except SystemExit:
+        flush_output()
+        raise
 
 
 def _exit_on_signal(number: int, _: object) -> None:
@@ -152,5 +177,6 @@ def _exit_with_error(sentence: str, code: int, *, debug: bool) -> None:
         import traceback
 
         traceback.print_exc()
-    sys.stderr.write(f"overread: {printable(sentence)}\n")
+    with suppress(OSError):  # there is nobody left to tell
+        sys.stderr.write(f"overread: {printable(sentence)}\n")
     sys.exit(code)

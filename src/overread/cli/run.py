@@ -15,7 +15,10 @@ from overread.cli.arguments import (
     Concurrency,
     DryRun,
     Form,
+    GiveUp,
+    LogTo,
     MaxRetries,
+    MaxWait,
     NoCache,
     OnlyCases,
     OnlyFirst,
@@ -32,6 +35,7 @@ from overread.cli.arguments import (
     SessionSetting,
     Split,
     Workflow,
+    parse_duration,
     parse_pairs,
     reader_arguments,
     refuse_two_caches,
@@ -68,10 +72,13 @@ def run(
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     max_retries: MaxRetries = 5,
+    max_wait: MaxWait = "10m",
+    give_up: GiveUp = None,
     retry_failed: RetryFailed = False,
     allow_remote: AllowRemote = False,
     dry_run: DryRun = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 where any case failed.")] = False,
+    log_to: LogTo = None,
     as_json: AsJson = False,
 ) -> None:
     """Have a reader read every case, and keep every question, answer and look.
@@ -85,6 +92,11 @@ def run(
     from overread.runs.engine import run as run_all
     from overread.runs.settings import session_settings
 
+    trackers = None
+    if log_to:  # told before the work begins where one cannot be had
+        from overread.bridges.trackers.tracker import Trackers
+
+        trackers = Trackers(log_to)
     refuse_two_caches(cache, no_cache=no_cache)
     arguments = reader_arguments(reader_arg, allow_remote=allow_remote)
     plan = RunPlan(
@@ -107,6 +119,8 @@ def run(
         prices=parse_prices(prices, price_in, price_out),
         retry_failed=retry_failed,
         max_retries=max_retries,
+        max_wait=parse_duration(max_wait, "--max-wait"),
+        give_up=give_up,
     )
     if dry_run:
         from overread.runs.estimate import estimate
@@ -118,6 +132,11 @@ def run(
     print_outcome(outcome, as_json=as_json)
     if outcome.stopped is not None:
         raise typer.Exit(128 + outcome.stopped)
+    if trackers is not None:
+        from overread.bridges.trackers.tracked_results import track_run
+        from overread.cli.console import print_logged
+
+        print_logged(trackers.log(track_run(outcome)), quiet=as_json)
     failed = outcome.tally.failed + outcome.tally.failed_before
     if strict and failed:
         raise typer.Exit(1)

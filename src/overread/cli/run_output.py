@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from overread.cli.console import is_debugging, print_json, safe, stderr_console, stdout_console
+from overread.cli.console import (
+    is_debugging,
+    print_json,
+    printable,
+    safe,
+    stderr_console,
+    stdout_console,
+)
 from overread.cli.numbers import format_money
 
 if TYPE_CHECKING:
@@ -19,36 +26,55 @@ if TYPE_CHECKING:
     from overread.runs.tally import Tally, Watch
 
 
+_SILENT_SECONDS = 2.0
+_NOTE_SECONDS = 30.0
+
+
 @contextmanager
 def live_progress(title: str, *, quiet: bool) -> Iterator[Watch | None]:
-    """A live line on stderr while the block runs; nothing where nobody watches."""
+    """A live line on stderr while the block runs; where nobody watches, only that it waits is told."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield _waiting_notes()
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task
+    from rich.progress import TextColumn as Text
     from rich.progress import TimeRemainingColumn as Left
+    from rich.table import Column
+    from rich.text import Text as Line
+
+    latest: list[Tally] = []
+
+    class Told(ProgressColumn):
+        """What the tally tells, anew each time it is drawn: a wait is counted down."""
+
+        max_refresh = 0.5
+
+        def render(self, task: Task) -> Line:
+            """One line."""
+            return Line.from_markup(_format_tally(latest[-1]) if latest else "")
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        Text("{task.description}"),
         BarColumn(bar_width=10),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
+        Told(table_column=Column(no_wrap=True, overflow="ellipsis")),
         Left(),
         console=stderr_console(),
         transient=True,
     )
-    task = bar.add_task(safe(title), total=None, told="")
+    task = bar.add_task(safe(title), total=None)
     shown = 0.0
 
     def watch(tally: Tally) -> None:
         nonlocal shown
+        latest[:] = [tally]
         now = time.monotonic()
         if not shown:
             bar.start()  # not before: a reader may want the terminal for itself
         elif now - shown < 0.1 and tally.done != tally.total:
             return
         shown = now
-        bar.update(task, completed=tally.done, total=tally.total, told=_format_tally(tally))
+        bar.update(task, completed=tally.done, total=tally.total)
 
     try:
         yield watch
@@ -56,7 +82,28 @@ def live_progress(title: str, *, quiet: bool) -> Iterator[Watch | None]:
         bar.stop()
 
 
+def _waiting_notes() -> Watch:
+    """A watch that writes one line to stderr when questions wait for long, and no more than one in half
+    a minute.
+    """
+    told = -_NOTE_SECONDS
+
+    def watch(tally: Tally) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told < _NOTE_SECONDS or tally.waits.longest() < _SILENT_SECONDS:
+            return
+        told = now
+        sys.stderr.write(f"overread: {printable(tally.waits.describe())}\n")
+        sys.stderr.flush()
+
+    return watch
+
+
 def _format_tally(tally: Tally) -> str:
+    waits = tally.waits.describe()
+    if waits:
+        return f"[yellow]{safe(waits)}[/]"
     spent = tally.spent
     parts = [f"{tally.read / max(tally.seconds, 1e-9):.1f}/s"]
     failed = tally.failed + tally.failed_before

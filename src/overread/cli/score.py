@@ -14,11 +14,13 @@ from overread.cli.arguments import (
     Fresh,
     Level,
     Limit,
+    LogTo,
     Metrics,
     NewRoot,
     Pictures,
     Seed,
     Settings,
+    Table,
     Workers,
 )
 
@@ -41,6 +43,8 @@ def score(
     fresh: Fresh = False,
     root: NewRoot = None,
     pictures: Pictures = None,
+    table: Table = None,
+    log_to: LogTo = None,
     limit: Limit = 20,
 ) -> None:
     """Score a run, with intervals; writes scores.jsonl and card.json into its folder.
@@ -48,12 +52,21 @@ def score(
     No reader is asked again, and masks that were measured before are not measured again. A case
     that failed or was not read scores worst, and is named.
     """
-    from overread.cli.console import print_json, progress_bar
+    from overread.cli.console import print_logged, print_text, progress_bar, tell_waiting
     from overread.cli.scorecard import expand_metrics, parse_settings, print_card
     from overread.runs.scoring.aggregation import BootstrapSettings
     from overread.runs.scoring.from_run import score as scored
     from overread.runs.spec import read_spec
 
+    trackers = None
+    if log_to:  # told before the work begins where one cannot be had
+        from overread.bridges.trackers.tracker import Trackers
+
+        trackers = Trackers(log_to)
+    if table is not None:
+        from overread.runs.scoring.result_table import check_table_path, read_case_lines, write_table
+
+        check_table_path(table)
     spec = read_spec(run)
     with progress_bar(f"scoring {run.name}", quiet=as_json) as told:
         card: Card = scored(
@@ -67,8 +80,16 @@ def score(
             root=root,
             pictures=pictures,
             progress=told,
+            tell=tell_waiting,
         )
+    if table is not None:
+        write_table(card, read_case_lines(run / "scores.jsonl"), table)
     if as_json:
-        print_json(card.as_json())
+        print_text(card.iter_json(indent=2))
     else:
         print_card(card, limit=limit, saved=run / "card.json")
+    if trackers is not None:
+        from overread.bridges.trackers.tracked_results import run_key, track_card
+
+        tracked = track_card(card, run_key(run), run.resolve().name)
+        print_logged(trackers.log(tracked), quiet=as_json)

@@ -180,8 +180,12 @@ def _truth_parts(truth: Truth) -> list[tuple[str, list[str]]]:
         told = []
         for number, step in enumerate(truth.trace.steps, 1):
             where = "; ".join(_describe_region(region, notes) for region in step.regions)
-            words = where if step.kind == "look" else " ".join(step.text.split())
-            told.append(f"{number}. {step.kind}: {words}")
+            words = " ".join(step.text.split())
+            if step.link is not None:
+                place = f" [{where}]" if where else ""
+                told.append(f"{number}. finding {step.link.query}, {step.link.level}: {words}{place}")
+            else:
+                told.append(f"{number}. {step.kind}: {where if step.kind == 'look' else words}")
         parts.append(("Trace", told))
     if truth.report:
         parts.append(("Report", [truth.report.strip()]))
@@ -201,6 +205,10 @@ def _describe_region(region: Any, notes: dict[str, Any]) -> str:
     if region.kind == "box":
         name = f"{region.label}, " if region.label else ""
         return f"{name}box {region.x1:g} {region.y1:g} {region.x2:g} {region.y2:g}"
+    if region.kind == "voxels":
+        name = f"{region.label}, " if region.label else ""
+        low, high = (" ".join(map(str, corner)) for corner in (region.low, region.high))
+        return f"{name}voxels {low} to {high}"
     if region.kind == "mask":
         return f"mask channel {region.channel}"
     return f"{region.picture}{kind}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from overread.cli.arguments import AsJson, NewRoot, Pictures
+
+if TYPE_CHECKING:
+    from overread.core import WrittenSubmission
 
 
 def submit(
@@ -21,6 +24,12 @@ def submit(
         ),
     ],
     sample: Annotated[int, typer.Option(help="Which reading, where a case has several.", min=0)] = 0,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            help="grand-challenge: masks as .mha in its folders, with predictions.json.", metavar="NAME"
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite FILE if it exists.")] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the model, for FILE.meta.json.", metavar="TEXT")
@@ -46,7 +55,7 @@ def submit(
     """
     from datetime import UTC, datetime
 
-    from overread.cli.console import print_json, progress_bar, safe, stderr_console
+    from overread.cli.console import progress_bar
     from overread.runs.submission_export import export_submission
 
     given = {"model": name, "organisation": organisation, "open_source": open_source, "link": link}
@@ -55,8 +64,23 @@ def submit(
         about = {**given, "date": datetime.now(UTC).date().isoformat()}
     with progress_bar("writing the submission", quiet=as_json) as told:
         handed = export_submission(
-            run, out, sample=sample, force=force, about=about, root=root, pictures=pictures, progress=told
+            run,
+            out,
+            sample=sample,
+            layout=layout,
+            force=force,
+            about=about,
+            root=root,
+            pictures=pictures,
+            progress=told,
         )
+    print_written(handed, limit=limit, as_json=as_json)
+
+
+def print_written(handed: WrittenSubmission, *, limit: int, as_json: bool) -> None:
+    """Say what was written, what was not, and why."""
+    from overread.cli.console import print_json, safe, stderr_console
+
     if as_json:
         print_json(
             {

@@ -17,8 +17,10 @@ from overread.cli.arguments import (
     Draws,
     DryRun,
     Form,
+    GiveUp,
     Level,
     MaxRetries,
+    MaxWait,
     Metrics,
     NoCache,
     OnlyCases,
@@ -37,6 +39,7 @@ from overread.cli.arguments import (
     Split,
     Workers,
     Workflow,
+    parse_duration,
     parse_pairs,
     reader_arguments,
     refuse_two_caches,
@@ -86,6 +89,8 @@ def sweep(
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     max_retries: MaxRetries = 5,
+    max_wait: MaxWait = "10m",
+    give_up: GiveUp = None,
     retry_failed: RetryFailed = False,
     allow_remote: AllowRemote = False,
     dry_run: DryRun = False,
@@ -135,6 +140,8 @@ def sweep(
         prices=parse_prices(prices, price_in, price_out),
         retry_failed=retry_failed,
         max_retries=max_retries,
+        max_wait=parse_duration(max_wait, "--max-wait"),
+        give_up=give_up,
     )
     if dry_run:
         _print_estimates(estimate_points(plan, axes, out, fixed=tuple(settings)), as_json=as_json)
@@ -195,9 +202,7 @@ def _print_metric(found: SweepResult, metric: str) -> None:
     points = found.points
     scores = [found.score(one, metric) for one in points]
     if not any(scores):
-        if points:
-            why = points[0].card.not_attempted.get(metric, "there is nothing to score")
-            stdout_console().print(f"{metric}: not scored ({why})")
+        _print_unscored(points, metric)
         return
     columns = [Column(axis.name, [one.point.values[axis.name] for one in points]) for axis in found.axes]
     better = next(score.better for score in scores if score)
@@ -209,6 +214,23 @@ def _print_metric(found: SweepResult, metric: str) -> None:
         columns.append(Column("agreement", [text or "" for text in told], "right"))
     columns.append(Column("failed", [f"{one.failed_readings:,}" for one in points], "right", spare=1))
     print_columns(stdout_console(), columns)
+    _print_unscored(points, metric)
+
+
+def _print_unscored(points: tuple[PointResult, ...], metric: str) -> None:
+    """Why points have no such score, those with the same reason in one line."""
+    from overread.cli.console import safe, stdout_console
+
+    alike: dict[str, list[str]] = {}
+    for one in points:
+        if metric not in one.card.scores:
+            why = one.card.not_attempted.get(metric, "there is nothing to score")
+            alike.setdefault(why, []).append(one.point.name)
+    for why, names in alike.items():
+        where = "" if len(names) == len(points) else f" at {'; '.join(names)}"
+        stdout_console().print(f"{safe(metric)} not scored{safe(where)}: {safe(why)}")
+    if alike:
+        stdout_console().print()
 
 
 def _format_difference(one: PointResult, metric: str) -> str:

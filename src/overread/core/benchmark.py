@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from overread.core.case import Case, Entry
 from overread.core.defects import Defect
+from overread.core.description import Description
 from overread.core.pictures import Geometry, Picture
 from overread.core.submission import ReadSubmission, Submit
 
-TruthPart = Literal["masks in CTs", "traces of looks"]
+TruthPart = Literal["masks in CTs", "traces of looks", "chains of thought", "diagnoses to choose from"]
 
 Progress = Callable[[int, int | None], None]
 """Told (done, total) as work goes on; total is None while it is unknown."""
@@ -129,6 +130,20 @@ class Write(Protocol):
         """The file of rows that was written; without `pictures` it is the only one."""
 
 
+class Describe(Protocol):
+    """Counts what some splits of a copy hold."""
+
+    def __call__(
+        self,
+        releases: Sequence[Release],
+        *,
+        headers: bool = False,
+        column: str | None = None,
+        progress: Progress | None = None,
+    ) -> Description:
+        """With `headers` those of the pictures are read too; `column` is one of nobody's to count."""
+
+
 @dataclass(frozen=True)
 class Hub:
     """Where a release can be fetched by those who have access."""
@@ -162,6 +177,8 @@ class Benchmark:
     """Reads predictions in the benchmark's own format; None where it has none."""
     submit: Submit | None = None
     """Writes readings in that format; None where it has none."""
+    submit_layouts: Mapping[str, Submit] = field(default_factory=dict)
+    """Other layouts that readings are written in: name → what writes them."""
     metrics: tuple[str, ...] = ()
     """What is scored unless somebody asks otherwise, the headline first: catalog names of metrics,
     or of modules of `metrics/` for all of theirs (`catalog.metric_names`)."""
@@ -177,5 +194,7 @@ class Benchmark:
     """How many readings `overread demo` audits at most: a demo should not take all day."""
     hub_tasks: tuple[str, ...] = ("other",)
     """What Hugging Face calls its tasks, for the card of a release."""
+    describe: Describe | None = None
+    """Counts what a copy holds, as the paper's dataset tables do; None where nobody wrote it."""
     holds: tuple[TruthPart, ...] = ()
     """What its truth holds that some export formats are for."""

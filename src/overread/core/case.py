@@ -14,7 +14,7 @@ from overread.catalog import unknown_name
 from overread.core.pictures import Picture
 from overread.core.record import WITH_HANDLES, Record, RecordWithHandles
 from overread.core.regions import Whole
-from overread.core.trace import Finding, Trace
+from overread.core.trace import Finding, Step, Trace
 
 
 class Option(Record):
@@ -133,6 +133,18 @@ def captions_of(truth: Truth) -> dict[str, str]:
                 before = found.get(region.picture)
                 found[region.picture] = f"{before} {finding.text}" if before else finding.text
     return found
+
+
+def reference_steps(truth: Truth) -> tuple[Step, ...]:
+    """The steps of the reference trace; where these are chains, each ends with the finding it leads to."""
+    steps = truth.trace.steps if truth.trace is not None else ()
+    if not any(step.link for step in steps):
+        return steps
+    found = [step for step in steps if step.link is None]
+    for finding in truth.findings:
+        found += [step for step in steps if step.link and step.link.query == finding.query]
+        found.append(Step(kind="conclude", text=finding.text, regions=finding.regions))
+    return tuple(found)
 
 
 def _dump_with_handles(case: Case) -> dict[str, Any]:

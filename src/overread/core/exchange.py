@@ -73,6 +73,8 @@ class Reply(Record):
     """The model as the endpoint names it."""
     usage: Usage = Usage()
     """What it cost."""
+    asked_without: tuple[str, ...] | None = None
+    """What of the question the endpoint refused, so that it was asked without: 'seed', 'JSON schema'."""
 
 
 class Exchange(Record):

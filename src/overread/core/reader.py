@@ -17,14 +17,38 @@ from pydantic import JsonValue
 
 from overread import catalog
 from overread.core.benchmark import Pictures
+from overread.core.box_convention import SHARES, BoxConvention
 from overread.core.case import Case, Query
 from overread.core.exchange import Message, Reply
+from overread.core.regions import Box
 from overread.core.release_ref import ReleaseRef
 from overread.core.trace import Reading
 from overread.errors import NotThere, ReaderError, UsageError
 
 Masks = Sequence[Any]
 """Masks in the CT's own order, or None: first those of the queries, then those of other steps."""
+
+
+@dataclass(frozen=True)
+class TracedRegion:
+    """What the reference trace says of one region, all its looks at it together."""
+
+    region: str
+    """The region in the words of the trace; "" where it has no name."""
+    words: str
+    """What is said of it; nothing that was said of a region before."""
+    looks: tuple[TracedLook, ...] = ()
+    """Where it was looked at, each box once."""
+
+
+@dataclass(frozen=True)
+class TracedLook:
+    """One place that the reference trace looks at."""
+
+    box: Box
+    """In pixels of the picture as it is stored."""
+    cutout: Callable[[], bytes] | None = None
+    """Reads the release's own picture of it, where it has one."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +59,8 @@ class Hints:
     """Picture → the expert's words on it."""
     summary: str | None = None
     """The expert's summary of all pictures."""
+    trace: tuple[TracedRegion, ...] = ()
+    """What the reference trace looks at and says before its report, region by region."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +131,12 @@ class Reader:
     """
     ignores_pictures: bool = False
     """Whether it hands in what is written already: an audit or an ablation would change nothing."""
+    boxes: BoxConvention = SHARES
+    """In which numbers it gives boxes; questions are worded for it."""
     problems: Sequence[str] = ()
     """What is wrong with what it hands in, one sentence each; a run notes the first few."""
+    remarks: Sequence[str] = ()
+    """What it learnt while it was asked, one sentence each; a run notes them at its end."""
 
     async def read(self, request: Request) -> Reply | DrawnMask:
         """Answer one question; raises `TryAgain` for what may pass, `ReaderError` for the rest."""

@@ -69,6 +69,21 @@ class Slices(Record):
     """Last slice, included."""
 
 
+class VoxelBox(Record):
+    """A box of voxels in the array of a volume as its file stores it, whatever way that is turned."""
+
+    kind: Literal["voxels"] = "voxels"
+    """Says which record this is when it is stored as JSON."""
+    picture: str
+    """Name of the volume it lies in."""
+    low: tuple[int, int, int]
+    """Its first voxel along each stored axis."""
+    high: tuple[int, int, int]
+    """Its last voxel along each stored axis, plus one."""
+    label: str | None = None
+    """What the place is called."""
+
+
 class Whole(Record):
     """All of a picture."""
 
@@ -78,4 +93,4 @@ class Whole(Record):
     """Name of the picture."""
 
 
-Region: TypeAlias = Annotated[Box | Mask | Slices | Whole, Field(discriminator="kind")]
+Region: TypeAlias = Annotated[Box | Mask | Slices | VoxelBox | Whole, Field(discriminator="kind")]

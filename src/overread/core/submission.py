@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -73,7 +73,7 @@ class Submission:
     there is nothing at all has no reading. It can be pickled, for processes that open its files.
     """
 
-    readings: dict[str, Reading]
+    readings: Mapping[str, Reading]
     """Case id → what the reader made of it."""
     problems: list[Problem]
     """Everything that is wrong: what concerns all cases first, then errors, then warnings."""
@@ -139,5 +139,6 @@ class Submit(Protocol):
     ) -> WrittenSubmission:
         """`readings` gives what there is of a case, `source` the files that readings name.
 
-        What stands at `out` is replaced, once all of it is written.
+        `out` is free, and nobody sees what is written there, or beside it, before all of it is:
+        `overread.storage.atomic.stage` then puts it in its place.
         """

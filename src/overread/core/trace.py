@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from overread.core.exchange import Exchange, Usage
 from overread.core.record import Record
@@ -26,6 +26,23 @@ class Finding(Record):
     """How many voxels it is said to fill, as the release states it."""
 
 
+ChainLevel: TypeAlias = Literal["scan", "pleura", "lung", "lobe", "segment", "lesion"]
+"""How near its finding a link of a chain is; a structure smaller than a lobe counts as a segment."""
+
+
+class ChainLink(Record):
+    """What makes a step a link of an anatomical chain of thought: whole scan → … → lesion."""
+
+    query: str
+    """The query of the case that the chain leads to."""
+    level: ChainLevel
+    """How near the finding it is."""
+    structures: tuple[str, ...] = ()
+    """The structures that are looked at; the regions of the step bear the same names."""
+    within: tuple[int, ...] | None = None
+    """Places, within the same chain, of the links that it is reached from, where that is told."""
+
+
 class Step(Record):
     """One move of a reader: words said, a look taken, a conclusion drawn."""
 
@@ -39,6 +56,8 @@ class Step(Record):
     """File of the cut-out that was shown at this look, relative to the release or run."""
     exchange: int | None = None
     """Which exchange of the reading it came from, counted from 0; absent where nobody was asked."""
+    link: ChainLink | None = None
+    """Where it stands in an anatomical chain of thought; absent where it is in none."""
 
 
 class Trace(Record):

@@ -197,7 +197,11 @@ def _is_earlier(reading: ParsedSentence, at: int) -> bool:
     if "from" in before or "->" in "".join(behind[2:4]):
         return True
     stop = next((n for n, word in enumerate(behind) if word in ("(", ",", ";", "now")), len(behind))
-    return any(word in EARLIER for word in behind[:stop])
+    return any(word in EARLIER or word == "before" for word in behind[:stop])
+
+
+_LITTLE = frozenset(("slightly", "mildly", "minimally", "somewhat", "little", "minimal"))
+"""Words that take back the degree of the next: "a little prominent"."""
 
 
 def _add_modifiers(reading: ParsedSentence, n: int, item: Observation, told: StatementDraft) -> None:
@@ -250,6 +254,8 @@ def _add_severity(
     name = "severity"
     if item.category in _THINGS and reading.words[match.first].word in _SIZE_WORDS:
         name, value = "extent", _EXTENTS[value]
+    if match.first and value == "severe" and reading.words[match.first - 1].word in _LITTLE:
+        return  # "slightly prominent" is slight
     ahead = match.first < own.inside[1]
     if name not in told.fields or ahead:
         told.add(name, value, reading.span(match.first, match.last))

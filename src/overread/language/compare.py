@@ -17,6 +17,7 @@ fit; "no new nodule" denies no old one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from overread.core import Record
 from overread.language.device_position import positions_fit, tips_fit
@@ -32,7 +33,7 @@ from overread.language.findings import (
 )
 from overread.language.statements import Statement, find_statements
 from overread.language.text import Span
-from overread.language.vocabulary import vocabulary
+from overread.language.vocabulary import Vocabulary, vocabulary
 from overread.ontology import finding_tree as ontology
 
 _SAME, _CLOSE, _KIN = 3, 2, 1
@@ -189,23 +190,21 @@ def _pair_findings(ours: Sequence[ReportFinding], theirs: Sequence[ReportFinding
 
 def _kinships(ours: set[str], theirs: set[str]) -> dict[tuple[str, str], int]:
     """How near two observations are to each other, for those that can match at all."""
-    known = vocabulary().observations
-    names = ontology().categories
-    found = {}
-    for one in ours:
-        for two in theirs:
-            a, b = known[one], known[two]
-            if one == two:
-                found[one, two] = _SAME
-            elif are_close(a, b):
-                found[one, two] = _CLOSE
-            elif (
-                a.kind_of is None
-                and a.category == b.category
-                and not names[a.category].name.startswith("other")
-            ):
-                found[one, two] = _KIN
-    return found
+    known = vocabulary()
+    found = {(one, two): _kinship(known, one, two) for one in ours for two in theirs}
+    return {pair: kin for pair, kin in found.items() if kin}
+
+
+@lru_cache(maxsize=100_000)
+def _kinship(known: Vocabulary, one: str, two: str) -> int:
+    """How near an observation is to another; 0 where they cannot match."""
+    a, b = known.observations[one], known.observations[two]
+    if one == two:
+        return _SAME
+    if are_close(a, b):
+        return _CLOSE
+    other = ontology().categories[a.category].name.startswith("other")
+    return _KIN if a.kind_of is None and a.category == b.category and not other else 0
 
 
 def _families(kinship: Iterable[tuple[str, str]]) -> list[tuple[set[str], set[str]]]:

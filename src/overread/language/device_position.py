@@ -24,7 +24,7 @@ _APPROACH = frozenset("via through by from".split())
 """Words ahead of the vessel that a catheter comes by, where it does not end."""
 _ENTERED = frozenset("approach access vein-approach".split())
 _STOPS = frozenset(", ; ( with side sidehole sideport".split())
-_BELOW = frozenset("below beyond beneath distal".split())
+_BELOW = frozenset("below beyond beneath distal caudal inferior past".split())
 _CARINA_REACH = 7
 _HOLDS = {"below the diaphragm": ("stomach", "duodenum")}
 """Place of a tip → places that it may mean."""

@@ -199,7 +199,7 @@ def _find_narrower(
             at = _find_joinable(statement, groups, seen)
             if at is not None:
                 return at
-        elif words < set(name.split()) and labels & set(item.ctrate):
+        elif labels and not labels.isdisjoint(item.ctrate) and words < set(name.split()):
             return seen[0]
     return None
 

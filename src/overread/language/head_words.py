@@ -28,9 +28,14 @@ _LIST_JOINTS = frozenset(("and", "or", ","))
 _ARE = (["is"], ["are"], ["was"], ["were"], ["appear"])
 _ADJECTIVES = 2
 """Words between an adjective and its noun, at most."""
+_ADJECTIVE_ENDS = ("al", "ar", "ary", "ic")
 _LINKS = frozenset(
     "and or no not without with but is are was were in of at on there may has have the a an".split()
 )
+
+
+_ENDING = frozenset("and or with without but is are was were no not ; there".split())
+"""Words that part a thing from what is said behind it."""
 
 
 def meaningful_things(reading: ParsedSentence, things: Sequence[Thing]) -> list[Thing]:
@@ -109,6 +114,8 @@ def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -
     thing, head = things[n], things[n].value
     if isinstance(head, Observation):
         return True
+    if _is_portion_of_next(reading, things, n) or _is_quality_of_last(reading, things, n):
+        return False
     if head.of_nodes and _is_said_of_nodes(reading, things, n):
         return False
     if head.normal and head.near and _is_said_of_next(reading, things, n):
@@ -128,6 +135,22 @@ def _means_something(reading: ParsedSentence, things: Sequence[Thing], n: int) -
         return False
     before, after = own_windows(reading, things, n, clause)
     return bool(_company_in(reading, thing, (before[0], after[1])))
+
+
+def _is_portion_of_next(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
+    """Whether it only counts what follows: "two foci of dense consolidation"."""
+    if n + 1 >= len(things) or reading.words[things[n].last - 1].word != "focus":
+        return False
+    row = [word.word for word in reading.words[things[n].last : things[n + 1].first]]
+    return row[:1] == ["of"] and len(row) <= 1 + _ADJECTIVES and _LINKS.isdisjoint(row[1:])
+
+
+def _is_quality_of_last(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
+    """Whether it is a quality of the thing before it: "metastases, three in number, of low attenuation"."""
+    if not n or not isinstance(things[n - 1].value, Observation):
+        return False
+    row = [word.word for word in reading.words[things[n - 1].last : things[n].first]]
+    return row[-2:] == [",", "of"] and _ENDING.isdisjoint(row)
 
 
 def _is_adjective_of_next(reading: ParsedSentence, things: Sequence[Thing], n: int) -> bool:
@@ -163,6 +186,13 @@ def _is_said_of_nodes(reading: ParsedSentence, things: Sequence[Thing], n: int) 
             gap = [word.word for word in reading.words[one.last : two.first]]
             if other < n and gap[:1] in _ARE and not _company_in(reading, things[n], (one.last, two.first)):
                 gap = [word for word in gap if word not in _LIST_JOINTS]  # "nodes are small and calcified"
+            if other > n:
+                # "Bulky hilar and subcarinal nodes", but not "enlarged heart and nodes".
+                gap = [
+                    word
+                    for before, word in zip(("", *gap), gap, strict=False)
+                    if word not in _LIST_JOINTS or not before.endswith(_ADJECTIVE_ENDS)
+                ]
             return not _NODE_BREAKS.intersection(gap)
     return False
 

@@ -28,7 +28,18 @@ _ANSWERS = frozenset((": no", ": none", ": nil", ": negative", "none"))
 _BETWEEN = 4
 """Words between two negations of which the first denies the second."""
 _SUBJECT = frozenset("no there a an the without however not".split())
-_EARLIER = frozenset("prior previous earlier preceding old older last".split())
+_EARLIER = frozenset(
+    "prior previous earlier preceding old older last pre preprocedure preoperative initial outside "
+    "admission yesterday baseline first".split()
+)
+_BEFORE = frozenset("before previously yesterday earlier formerly hitherto then".split())
+_MONTHS = frozenset(
+    "january february march april may june july august september october november december".split()
+)
+_COMPARED = frozenset(
+    "compared comparison than since from scan study film examination radiograph ct of".split()
+)
+"""Words before a time that make it the time of the other examination: "than a year ago"."""
 _DUMMIES = frozenset("it there is are was were be been has have could can does do also".split())
 """Words that stand for a subject which only follows: "it is not observed pneumothorax"."""
 
@@ -59,7 +70,8 @@ def split_clauses(words: Sequence[Token], ends: Sequence[PhraseMatch[str]]) -> l
     for n, word in enumerate(words):
         # "Pneumothorax: none." is one clause, "Impression: …" is not.
         joined = word.word == "," and n + 1 < count and words[n + 1].word == "with"
-        if word.word == ";" or joined or (word.word == ":" and count - n > _SHORT):
+        answered = n + 1 < count and words[n + 1].word in ("none", "nil")
+        if word.word == ";" or joined or (word.word == ":" and count - n > _SHORT and not answered):
             borders.add(n + 1)
     borders |= {match.first for match in ends}
     opening = _opening_end(words)
@@ -76,7 +88,9 @@ def _opening_end(words: Sequence[Token]) -> int | None:
     """Where "In the absence of effusion, …" or "Rather than a nodule, …" ends."""
     if not words or not any(word.word in _OPENERS for word in words[:3]):
         return None
-    comma = next((n for n, word in enumerate(words) if word.word == ","), None)
+    comma = next((n for n, word in enumerate(words) if word.word in (",", "there")), None)
+    if comma is not None and words[comma].word == "there":
+        return comma  # "Following removal of the drain there is …"
     if comma is None or any(word.word in _VERBS for word in words[:comma]):
         return None
     follows = any(word.word in _VERBS for word in words[comma:])
@@ -127,7 +141,7 @@ def find_cues(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
         for kind, side in match.value:
             if kind == "pseudo" or _is_number_sign(words, match.first, match.last):
                 continue
-            if said in _ANSWERS and not ends:
+            if said in _ANSWERS and not ends and not _is_answer_of_places(words, match.last):
                 # "Effusion: no." is an answer, "Pleura: no effusion." is a new beginning.
                 if said != ": no":
                     continue
@@ -135,17 +149,41 @@ def find_cues(words: Sequence[Token], vocabulary: Vocabulary) -> list[Cue]:
                 continue
             if side == "after" and kind == "absent" and _is_of_earlier(words, match.last):
                 continue  # "not seen on the earlier film": there now
+            if side == "after" and kind == "historical" and _is_time_of_other(words, match.first):
+                continue
             if side == "after" and kind == "absent" and not ends and _has_no_subject(words, match.first):
                 side = "before"
             found.append(Cue(match.first, match.last, kind, side, said))
     return found
 
 
+def _is_answer_of_places(words: Sequence[Token], last: int) -> bool:
+    """Whether an answer goes on with where: "Metastases: none in the liver"."""
+    said = words[last - 1].word in ("none", "nil")
+    return said and last < len(words) and words[last].word in ("in", "within", "of", "elsewhere")
+
+
 def _is_of_earlier(words: Sequence[Token], last: int) -> bool:
     """Whether what is denied is denied of an earlier examination."""
+    if last < len(words) and words[last].word in _BEFORE:
+        return True
     if last >= len(words) or words[last].word not in ("on", "in", "at"):
         return False
-    return any(word.word in _EARLIER for word in words[last + 1 : last + 4])
+    if any(word.word in _EARLIER for word in words[last + 1 : last + 4]):
+        return True
+    # "Not present on the film of 2019", "not seen in January".
+    return any(_is_date(word.word) for word in words[last + 1 : last + 6])
+
+
+def _is_date(word: str) -> bool:
+    return word in _MONTHS or (len(word) == 4 and word.isdigit() and word[:2] in ("19", "20"))
+
+
+def _is_time_of_other(words: Sequence[Token], first: int) -> bool:
+    """Whether a time in the past is that of the examination compared with: "4.9 cm two years ago"."""
+    before = words[max(0, first - 5) : first]
+    # "Not there a year ago": there now.
+    return any(word.word in _COMPARED or word.word == "not" for word in before)
 
 
 def _has_no_subject(words: Sequence[Token], at: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -26,6 +27,13 @@ _LIST_WORDS = frozenset(
     ", and or size sized appearing appearance of the in caliber contour shape right left both".split()
 )
 """Words that may stand between places that one word is said of."""
+_NORMAL = frozenset(("normal", "unremarkable"))
+_COPULAS = frozenset(("is", "are", "was", "were", "appear", "appears", "remain", "remains", "look", "looks"))
+_DEVICES = "11a"
+_NEAR = 2
+_CANCERS = frozenset(("cancer", "carcinoma", "adenocarcinoma", "malignancy", "lymphoma", "neoplasm"))
+_LONGEST_REMEMBERED = 1000
+"""Characters of a sentence that is kept in memory; no report has a longer one."""
 THERE = ("present", "uncertain")
 """Presences that count as there, where yes and no are all there is, as in the label sets."""
 
@@ -107,6 +115,42 @@ def find_statements(text: str) -> list[Statement]:
 def sentence_statements(text: str, sentence: Sentence, words: Vocabulary | None = None) -> list[Statement]:
     """What one sentence of a text states."""
     known = words or vocabulary()
+    if sentence.end - sentence.start > _LONGEST_REMEMBERED:
+        return _read_sentence(text, sentence, known)
+    found = _read_remembered(sentence.extract(text), sentence.section, known)
+    return [_move(statement, sentence.start) for statement in found]
+
+
+@lru_cache(maxsize=4096)
+def _read_remembered(said: str, section: str, known: Vocabulary) -> tuple[Statement, ...]:
+    """What a sentence states, counted from its first character; every second one was seen before."""
+    return tuple(_read_sentence(said, Sentence(start=0, end=len(said), section=section), known))
+
+
+def _move(statement: Statement, by: int) -> Statement:
+    """The same statement, that many characters further on."""
+    if not by:
+        return statement
+    # As one: the words, the sentence and what was read are often the same characters.
+    moved: dict[tuple[int, int], Span] = {}
+
+    def move(span: Span) -> Span:
+        ends = span.start, span.end
+        if ends not in moved:
+            moved[ends] = Span(start=span.start + by, end=span.end + by)
+        return moved[ends]
+
+    return statement.model_copy(
+        update={
+            "span": move(statement.span),
+            "finding": None if statement.finding is None else move(statement.finding),
+            "sentence": move(statement.sentence),
+            "evidence": {name: move(span) for name, span in statement.evidence.items()},
+        }
+    )
+
+
+def _read_sentence(text: str, sentence: Sentence, known: Vocabulary) -> list[Statement]:
     row = drop_joiners(tokenise(text, sentence.start, sentence.end))
     things = known.thing_phrases.find(row)
     if not things:
@@ -262,6 +306,28 @@ def _told_at(reading: ParsedSentence, n: int) -> tuple[int, int]:
     return thing.first, thing.last
 
 
+def _is_known_cancer(reading: ParsedSentence, thing: PhraseMatch[Observation | Head]) -> bool:
+    """Whether it is the disease that the person came with: "known sigmoid cancer"."""
+    if reading.words[thing.last - 1].word not in _CANCERS:
+        return False
+    return any(word.word == "known" for word in reading.words[max(0, thing.first - 3) : thing.last])
+
+
+def _is_called_normal(reading: ParsedSentence, n: int, name: str) -> bool:
+    """Whether something that everybody has is called normal: lymph nodes, the thickness of a wall."""
+    thing = reading.things[n]
+    if not isinstance(thing.value, Head) and name != "lymph node":
+        return False
+    place = next((place for place in reading.anatomy if place.last == thing.first), thing)
+    before = place.first - 1
+    if before >= 0 and reading.words[before].word in _NORMAL:
+        return True
+    after = thing.last
+    if after < len(reading.words) and reading.words[after].word in _COPULAS:
+        after += 1
+    return after < len(reading.words) and reading.words[after].word in _NORMAL
+
+
 def _statement(
     reading: ParsedSentence, n: int, clause: tuple[int, int], name: str, places: tuple[str, ...]
 ) -> Statement:
@@ -272,13 +338,24 @@ def _statement(
     first, last = _told_at(reading, n)
     judged = decide_presence(reading.cues, clause, first, last)
     if normal:
-        outside = [c for c in reading.cues if c.last <= thing.first or c.first >= thing.last]
+        # "No effusion, and the bones are intact": a denial must stand right before what is normal.
+        outside = [
+            c
+            for c in reading.cues
+            if c.first >= thing.last or (c.last <= thing.first and thing.first - c.last <= _NEAR)
+        ]
         judged = decide_presence(outside, clause, thing.first, thing.last)
         # "Not normal" is as good as there.
         kind: Presence = "present" if judged.presence == "absent" else "absent"
         judged = PresenceDecision(kind, Cue(thing.first, thing.last, kind, "around"))
-    if judged.presence == "present" and reading.sentence.section in _PAST_SECTIONS:
+    elif judged.presence == "present" and _is_called_normal(reading, n, name):
+        judged = PresenceDecision("absent", Cue(thing.first, thing.last, "absent", "around"))
+    if judged.presence == "present" and (
+        reading.sentence.section in _PAST_SECTIONS or _is_known_cancer(reading, thing)
+    ):
         judged = PresenceDecision("historical", judged.cue)
+    if judged.presence == "uncertain" and item.category == _DEVICES and judged.cue is not None:
+        judged = PresenceDecision("recommended", judged.cue)  # "a drain should be considered"
     if judged.cue is not None:
         told.evidence["presence"] = reading.span(judged.cue.first, judged.cue.last)
     fill_attributes(reading, n, item, told, there=judged.presence == "present", normal=normal)

@@ -59,6 +59,11 @@ _ABBREVIATIONS = frozenset(
         "sec ser st vs vol diam dim im seg lat med ant post sup inf"
     ).split()
 )
+_REASONS = frozenset(
+    ("history", "indication", "indications", "clinical history", "clinical information",
+     "clinical indication")
+)  # fmt: skip
+"""Headings of why it was examined."""
 _UNIT = re.compile(r"\s{0,3}(?:\d{1,2}\s?)?(?:mm|cm|ml|cc|hu|x\s?\d)\b", re.IGNORECASE)
 _BULLET = re.compile(r"\s*(?:[-*•–—]|\(?\d{1,2}[.)])\s+\S")
 _BULLET_MARK = re.compile(r"(?:[-–—]|\(?\d{1,2}[.)])\s+(?=[A-Za-z0-9?])")
@@ -130,11 +135,14 @@ def split_sentences(text: str) -> list[Sentence]:
     ['A 5 mm nodule.', 'No effusion.']
     """
     found: list[Sentence] = []
-    for name, part in split_sections(text):
+    parts = split_sections(text)
+    for n, (name, part) in enumerate(parts):
         section = name
+        # "Indication: cough. Mass in the …": where no heading follows, the findings do.
+        alone = name in _REASONS and n + 1 == len(parts)
         for start, end in _sentence_bounds(text, part.start, part.end):
             found.append(Sentence(start=start, end=end, section=section))
-            if name in _ONE_SENTENCE:
+            if name in _ONE_SENTENCE or alone:
                 section = ""
     return found
 

@@ -8,6 +8,10 @@ from typing import NamedTuple
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][st])?|\d+(?:[.,]\d+)?|[^\s]", re.UNICODE)
 
+_LETTER_SIDE = re.compile(r"(?<![\w./-])[RL](?=\)|[\s-]+(?!(?i:spine)\b)[A-Za-z]{2})")
+"""R and L for right and left: "small R effusion", "(L) base"; not the L of "L4" or of "L-spine"."""
+_LETTER_SIDES = {"R": ("right", "r"), "L": ("left", "l")}
+
 # British → American, as parts of words: radiology has few others.
 _SPELLING = (
     ("oesoph", "esoph"), ("oedem", "edem"), ("haem", "hem"), ("anaem", "anem"), ("tumour", "tumor"),
@@ -57,9 +61,30 @@ def tokenise(text: str, start: int = 0, end: int | None = None) -> list[Token]:
 
     >>> [t.word for t in tokenise("Oedematous opacities, 4.5 mm")]
     ['edematous', 'opacity', ',', '4.5', 'mm']
+    >>> [t.word for t in tokenise("R effusion, L4")]
+    ['right', 'effusion', ',', 'l', '4']
     """
     stop = len(text) if end is None else end
-    return [Token(*_word_forms(m[0]), *m.span()) for m in _TOKEN.finditer(text, start, stop)]
+    return [
+        Token(
+            *(
+                _LETTER_SIDES[m[0]]
+                if m[0] in _LETTER_SIDES and _LETTER_SIDE.match(text, m.start())
+                else _word_forms(m[0])
+            ),
+            *m.span(),
+        )
+        for m in _TOKEN.finditer(text, start, stop)
+    ]
+
+
+def spell_out_sides(text: str) -> str:
+    """A text with right and left for R and L.
+
+    >>> spell_out_sides("Small R effusion at L1.")
+    'Small right effusion at L1.'
+    """
+    return _LETTER_SIDE.sub(lambda found: _LETTER_SIDES[found[0]][0], text)
 
 
 @lru_cache(maxsize=50_000)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -38,6 +38,12 @@ _EXCEPTION = re.compile(
 # "No frobnitz": what is denied has no name here, which does no harm. "No change of the frobnitz" says
 # that there is one.
 _DENIAL = re.compile(r"(?:there (?:is|are|was|were) )?(?:no|negative for|without)\b(?!.{0,40}\bchange)")
+# "Heart size cannot be assessed": nothing is stated.
+_LIMIT = re.compile(r"\b(?:cannot|not|difficult to|hard to)\b.{0,40}\b(?:assess|evaluat|apprais|judged)")
+ROUNDED = 0.6
+"""Millimetres by which two lengths differ that are one, rounded."""
+_OPENING_WORDS = 12
+"""Words that the first sentence may have, where it only says why or how the examination was made."""
 _HEADING_WORDS = 5
 """Words before a colon that are a heading."""
 _EMPTY = frozenset(
@@ -89,6 +95,17 @@ class TextRead:
     """All lengths that it tells, in millimetres, smallest first."""
     loose_sizes: tuple[float, ...] = ()
     """Those of them that no statement has: "the aorta measures 54 mm"."""
+    text: str = ""
+    """The text itself."""
+    spoken: Sequence[Sentence] = ()
+    """Its sentences."""
+    unread_at: Sequence[int] = ()
+    """Where the sentences begin that were not read, as in `unread`."""
+
+    @property
+    def words(self) -> list[str]:
+        """All words, in lower case."""
+        return _WORD.findall(self.text.lower())
 
 
 def read_statements(text: str) -> TextRead:
@@ -100,7 +117,7 @@ def read_statements(text: str) -> TextRead:
     """
     known = vocabulary()
     found: list[Statement] = []
-    unread: list[frozenset[str]] = []
+    unread: dict[int, frozenset[str]] = {}
     clear: set[str] = set()
     sentences = split_sentences(text)
     says_clear = "clear" in text.lower()
@@ -113,12 +130,24 @@ def read_statements(text: str) -> TextRead:
             continue
         said = sentence.extract(text).lower()
         words = frozenset(_WORD.findall(said))
+        if not found and len(sentences) > 1 and is_opening(words, said):
+            continue
         if not is_ordinary(words, said, sentence.section):
             # Lengths are compared as such.
             telling = frozenset(_WORD.findall(_WHOLE_LENGTH.sub("", said)))
-            unread.append(telling - _EMPTY or words)
+            unread[sentence.start] = telling - _EMPTY or words
     sizes, loose = _find_lengths(text, found) if _LENGTH.search(text) else ((), ())
-    return TextRead(found, len(sentences), unread, frozenset(clear), sizes, loose)
+    return TextRead(
+        found,
+        len(sentences),
+        list(unread.values()),
+        frozenset(clear),
+        sizes,
+        loose,
+        text,
+        sentences,
+        tuple(unread),
+    )
 
 
 def _find_lengths(text: str, found: list[Statement]) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -151,6 +180,20 @@ def differing_lengths(ours: TextRead, theirs: TextRead) -> int:
     return min(alone)
 
 
+def rounded_lengths(ours: TextRead, theirs: TextRead) -> int:
+    """How many lengths of both texts have only nearly the same one in the other: 12 and 13 mm.
+
+    >>> one = read_statements("Nodule of 12 mm.")
+    >>> [rounded_lengths(one, read_statements(f"{told} nodule.")) for told in ("1.2 cm", "13 mm", "Large")]
+    [0, 1, 0]
+    """
+    alone = [
+        sum(not any(abs(length - other) <= ROUNDED for other in others.sizes) for length in own.sizes)
+        for own, others in ((ours, theirs), (theirs, ours))
+    ]
+    return min(alone)
+
+
 def _has_length(length: float, sizes: Sequence[float]) -> bool:
     """Whether one of some ordered sizes is the same."""
     at = bisect_left(sizes, length)
@@ -176,11 +219,25 @@ def is_ordinary(words: frozenset[str], said: str, section: str = "") -> bool:
         return True
     if words <= (denying if words & known.denied else plain):
         return bool(words & signs)
-    if _DENIAL.match(said) and not _EXCEPTION.search(said):
+    if (_DENIAL.match(said) or _LIMIT.search(said)) and not _EXCEPTION.search(said):
         return True
     if words & known.shows or words & known.structure:
         return False
     return bool(words & known.person or words & known.advice)
+
+
+def is_opening(words: frozenset[str], said: str) -> bool:
+    """Whether the first words of a report only say why or how the examination was made.
+
+    They stand before every finding, name the examination or the person, and show nothing.
+
+    >>> [is_opening(frozenset(told.split()), told) for told in ("gated ct of the aorta", "frobnitz of 3 cm")]
+    [True, False]
+    """
+    known = ordinary_words()
+    if words & known.shows or _LENGTH.search(said) or len(words) > _OPENING_WORDS:
+        return False
+    return bool(words & known.examination or (words & known.person and not words & known.structure))
 
 
 @cache
@@ -192,12 +249,14 @@ def _word_sets() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     return signs, plain, plain | known.deniable
 
 
-def unlike(ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]]) -> float:
+def unlike(
+    ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]], also: Iterable[str] = ()
+) -> float:
     """How many unread sentences have no counterpart on the other side, each between 0 and 1.
 
     A sentence with the same telling words counts 0. Any other counts the share of its words that no
     unread sentence of the other side has, and at least a tenth: the same words in another order or
-    one more "not" may turn its meaning round.
+    one more "not" may turn its meaning round. `also` are words that the other side has elsewhere.
 
     >>> one, two = frozenset({"elevated", "frobnitz"}), frozenset({"raised", "frobnitz"})
     >>> unlike([one], [one]), unlike([one], [two]), unlike([one], [])
@@ -207,7 +266,7 @@ def unlike(ours: Sequence[frozenset[str]], theirs: Sequence[frozenset[str]]) -> 
     same: dict[frozenset[str], int] = {}
     for words in left:
         same[words] = same.get(words, 0) + 1
-    everything = frozenset().union(*left)
+    everything = frozenset(also).union(*left)
     total = 0.0
     for words in ours:
         if same.get(words, 0) > 0:

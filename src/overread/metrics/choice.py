@@ -228,8 +228,7 @@ def length_bias(sample: Sample) -> Numbers:
 
 def _distribution_distance(sample: Sample, chosen: str, key: str) -> Numbers:
     """Half the summed difference of two distributions: the share that would have to move."""
-    names = {name for row in sample.rows for name in row}
-    ends = {n.partition(":")[2] for n in names if n.partition(":")[0] in (chosen, key)}
+    ends = {n.partition(":")[2] for n in sample.names if n.partition(":")[0] in (chosen, key)}
     moved = np.zeros(sample.draws)
     for end in sorted(ends):
         moved += np.abs(sample.total(f"{chosen}:{end}") - sample.total(f"{key}:{end}"))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from overread.metrics.clinical.models.weights import WeightFiles
     from overread.metrics.sample import Sample
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,7 +85,7 @@ class Metric:
     better: Literal["higher", "lower"]
     needs: tuple[str, ...]
     """What a reading must hold for it: 'choice', 'probabilities', 'masks', 'report', 'findings',
-    'discussion', 'trace', 'boxes', 'crops', 'rationale'; and of its verdicts, 'step verdicts',
+    'discussion', 'trace', 'chain', 'boxes', 'crops', 'rationale'; and of its verdicts, 'step verdicts',
     'discussion verdicts'. Where no reading has it, it was not attempted."""
     measure: Callable[[Subject], Measured]
     combine: Callable[[Sample], NDArray[np.float64]]
@@ -108,6 +109,8 @@ class Metric:
     """Whether truth and reading may change places."""
     binary: str = ""
     """The statistic, 0 or 1, whose mean the metric is, where it is one: then McNemar applies."""
+    weights: tuple[WeightFiles, ...] = ()
+    """The files of the models that it asks; where one is not here, it cannot be scored."""
     retune: Callable[[Mapping[str, Any]], tuple[Metric, ...]] | None = None
     """The family of this metric, itself among them, with other settings; None where there is
     nothing to set."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from overread.core import Entry
 from overread.metrics.choice import length_ranks
 from overread.ontology import finding_tree, modalities
@@ -65,5 +67,9 @@ def _size(count: int) -> str:
 
 def _modality(text: str) -> str:
     """The ontology's name of a modality, or the release's own where it is not in it."""
-    known = {item.name.casefold(): item.name for item in modalities().items}
-    return known.get(text.casefold(), text)
+    return _modality_names().get(text.casefold(), text)
+
+
+@cache
+def _modality_names() -> dict[str, str]:
+    return {item.name.casefold(): item.name for item in modalities().items}

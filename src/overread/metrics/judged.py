@@ -8,7 +8,7 @@ worst and weighs as much as the average judged case.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from overread.core import Reading
 from overread.core.verdicts import (
     SECTIONS,
     DiscussionVerdicts,
+    StepVerdict,
     StepVerdicts,
     discussion_of,
     explanation_of,
@@ -35,6 +36,13 @@ _NOT_JUDGED = {
     "not judged": "counts against the reading",
     "case without verdicts": "worst, with the weight of an average case",
 }
+_ERRORS = {
+    "step_errors_reasoning": "reasoning",
+    "step_errors_image": "image-understanding",
+    "step_errors_scenario": "clinical-scenario",
+    "step_errors_knowledge": "medical-knowledge",
+}
+"""Metric → code of the error that it counts."""
 _V = TypeVar("_V", StepVerdicts, DiscussionVerdicts)
 
 
@@ -71,7 +79,23 @@ def measure_steps(subject: Subject) -> Measured:
     for error in step_errors().item:
         # Nobody said that a step without a verdict is free of it.
         row[f"error:{error.code}"] = sum(not s.judged or error.code in s.errors for s in steps)
-    return {"": row}
+    return {"": row | _count_critical(steps)}
+
+
+def _count_critical(steps: Sequence[StepVerdict]) -> dict[str, int]:
+    """Factual steps and errors among those that the diagnosis rests on.
+
+    A judged case that has none of them says nothing about them; one without verdicts is worst.
+    """
+    own = [step for step in steps if step.judged and step.critical]
+    row = {
+        "critical_cases": int(bool(own) or not steps),
+        "critical_present": int(bool(own)),
+        "critical_factual": sum(step.factual for step in own),
+    }
+    for error in step_errors().item:
+        row[f"critical_error:{error.code}"] = sum(error.code in step.errors for step in own)
+    return row
 
 
 @stored_as("judged.measure_discussion")
@@ -119,7 +143,13 @@ def _current_verdicts(subject: Subject, kind: type[_V], words: Callable[[Reading
 
 
 def pooled_share(
-    sample: Sample, *, top: str, bottom: str, present: str = "present", worst: float = 0.0
+    sample: Sample,
+    *,
+    top: str,
+    bottom: str,
+    present: str = "present",
+    all_cases: str = "cases",
+    worst: float = 0.0,
 ) -> Numbers:
     """A share of all steps or sentences; each case without any adds an average case at the worst.
 
@@ -127,7 +157,7 @@ def pooled_share(
     ...        top="good", bottom="n")
     array([0.375])
     """
-    cases, there = sample.total("cases"), sample.total(present)
+    cases, there = sample.total(all_cases), sample.total(present)
     of_those = sample.ratio(top, bottom)
     good = np.where(there > 0, of_those, 0.0) * there
     return safe_divide(good + worst * (cases - there), cases)
@@ -156,16 +186,49 @@ def _step_metric(name: str, about: str, **changes: Any) -> Metric:
 
 
 def _error_metric(name: str, code: str) -> Metric:
-    term = next(term for term in step_errors().item if term.code == code)
     return _step_metric(
         name,
-        f"steps with this error, as a share of all steps: {term.name}",
+        f"steps with this error, as a share of all steps: {_error_name(code)}",
         combine=partial(pooled_share, top=f"error:{code}", bottom="steps", worst=1.0),
         better="lower",
         best=0.0,
         worst=1.0,
         settings={"not judged": "has every error", **_without("not judged")},
     )
+
+
+def _critical_metrics() -> tuple[Metric, ...]:
+    """Factuality and errors of the steps that the diagnosis rests on, alone."""
+    share = partial(pooled_share, bottom="critical", present="critical_present", all_cases="critical_cases")
+    settings = {
+        "not judged": "not critical",
+        **_without("not judged"),
+        "judged case without critical steps": "left out",
+    }
+    return (
+        _step_metric(
+            "critical_step_factuality",
+            "share of the steps that the diagnosis rests on that the judge holds factual",
+            combine=partial(share, top="critical_factual"),
+            settings=settings,
+        ),
+        *(
+            _step_metric(
+                f"critical_{name}",
+                f"share of the steps that the diagnosis rests on with this error: {_error_name(code)}",
+                combine=partial(share, top=f"critical_error:{code}", worst=1.0),
+                better="lower",
+                best=0.0,
+                worst=1.0,
+                settings=settings,
+            )
+            for name, code in _ERRORS.items()
+        ),
+    )
+
+
+def _error_name(code: str) -> str:
+    return next(term.name for term in step_errors().item if term.code == code)
 
 
 def _without(key: str) -> dict[str, str]:
@@ -232,10 +295,16 @@ CRITICAL_STEP_RATIO = _step_metric(
     "share of steps that the diagnosis rests on; it describes rather than judges",
     combine=partial(pooled_share, top="critical", bottom="steps"),
 )
-STEP_ERRORS_REASONING = _error_metric("step_errors_reasoning", "reasoning")
-STEP_ERRORS_IMAGE = _error_metric("step_errors_image", "image-understanding")
-STEP_ERRORS_SCENARIO = _error_metric("step_errors_scenario", "clinical-scenario")
-STEP_ERRORS_KNOWLEDGE = _error_metric("step_errors_knowledge", "medical-knowledge")
+STEP_ERRORS_REASONING, STEP_ERRORS_IMAGE, STEP_ERRORS_SCENARIO, STEP_ERRORS_KNOWLEDGE = (
+    _error_metric(name, code) for name, code in _ERRORS.items()
+)
+(
+    CRITICAL_STEP_FACTUALITY,
+    CRITICAL_STEP_ERRORS_REASONING,
+    CRITICAL_STEP_ERRORS_IMAGE,
+    CRITICAL_STEP_ERRORS_SCENARIO,
+    CRITICAL_STEP_ERRORS_KNOWLEDGE,
+) = _critical_metrics()
 
 DISCUSSION_CORRECTNESS = _discussion_metric(
     "discussion_correctness",
@@ -270,6 +339,11 @@ METRICS = by_name(
     STEP_ERRORS_IMAGE,
     STEP_ERRORS_SCENARIO,
     STEP_ERRORS_KNOWLEDGE,
+    CRITICAL_STEP_FACTUALITY,
+    CRITICAL_STEP_ERRORS_REASONING,
+    CRITICAL_STEP_ERRORS_IMAGE,
+    CRITICAL_STEP_ERRORS_SCENARIO,
+    CRITICAL_STEP_ERRORS_KNOWLEDGE,
     DISCUSSION_CORRECTNESS,
     DISCUSSION_BACKGROUND,
     DISCUSSION_CLINICAL,

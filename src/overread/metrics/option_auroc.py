@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.metrics.contract import Measured, Metric, Statistics, Subject, by_name, stored_as
+from overread.metrics.rows import as_rows
 from overread.metrics.sample import Numbers, Sample, safe_divide
 
 _AT_ONCE = 4_000_000
@@ -50,7 +51,7 @@ def option_auroc(sample: Sample) -> Numbers:
     array([0.625])
     """
     out = np.full(sample.draws, np.nan)
-    owner, wrong = _wrong_options(sample.rows)
+    owner, wrong = sample.compute(_wrong_options)
     if not len(wrong):
         return out
     right = sample.column("right")
@@ -68,8 +69,8 @@ def option_auroc(sample: Sample) -> Numbers:
 
 def _wrong_options(rows: Sequence[Statistics]) -> tuple[NDArray[np.intp], Numbers]:
     """The probabilities of all wrong options, the lowest first, and which row each is of."""
-    owner = np.repeat(np.arange(len(rows)), [len(row["wrong"]) for row in rows])
-    chances = np.array([chance for row in rows for chance in row["wrong"]], np.float64)
+    counts, chances = as_rows(rows).lists("wrong")
+    owner = np.repeat(np.arange(len(rows)), counts)
     order = np.argsort(chances, kind="stable")
     return owner[order], chances[order]
 

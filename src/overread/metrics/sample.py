@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from overread.metrics.contract import Statistics
+from overread.metrics.rows import Numbers, as_rows
 
-Numbers = NDArray[np.float64]
+__all__ = ["Numbers", "Sample", "find_quotient", "safe_divide"]
+T = TypeVar("T")
 
 
 class Sample:
@@ -26,13 +28,14 @@ class Sample:
 
     def __init__(self, rows: Sequence[Statistics], weights: NDArray[Any] | None = None) -> None:
         """`weights` has one line a draw and one column a row; without it each row counts once."""
-        self.rows = rows
+        self.rows = as_rows(rows)
         self.weights: Numbers = (
             np.ones((1, len(rows))) if weights is None else np.asarray(weights, dtype=np.float64)
         )
         if self.weights.ndim != 2 or self.weights.shape[1] != len(rows):
             raise ValueError(f"weights of shape {self.weights.shape} for {len(rows)} rows")
         self._columns: dict[str, Numbers] = {}
+        self._totals: dict[str, Numbers] = {}
         self.last_quotient: tuple[tuple[str, str], Numbers] | None = None
         """The last quotient of totals that was asked for, and the answer: see `find_quotient`."""
 
@@ -41,17 +44,42 @@ class Sample:
         """How many draws there are."""
         return len(self.weights)
 
+    @property
+    def names(self) -> Collection[str]:
+        """What the rows have statistics of; some of it perhaps only rows beyond this sample."""
+        return self.rows.names
+
     def column(self, name: str) -> Numbers:
         """One statistic of every row; 0 where a row does not have it."""
         if name not in self._columns:
-            values = [row.get(name) for row in self.rows]
-            self._columns[name] = np.array([0.0 if v is None else v for v in values], np.float64)
+            self._columns[name] = self.rows.column(name)
         return self._columns[name]
+
+    def compute(self, function: Callable[[Sequence[Statistics]], T]) -> T:
+        """What a function makes of the rows alone: once, however often they are drawn.
+
+        The function is the name under which it is kept: give one of a module, not one made each time.
+        """
+        return self.rows.compute(function)
+
+    def row_values(self, function: Callable[[Statistics], float]) -> Numbers:
+        """A number of each row by itself, computed once; the function as in `compute`."""
+        return self.rows.row_values(function)
+
+    def relative_values(self, function: Callable[[Sequence[Statistics]], Numbers]) -> Numbers:
+        """A number of each row that depends on the other rows too; the function as in `compute`."""
+        return self.rows.relative_values(function)
 
     def total(self, name: str) -> Numbers:
         """The sum of one statistic over the rows, one number a draw."""
-        totals: Numbers = self.weights @ self.column(name)
-        return totals
+        if name not in self._totals:
+            # Most statistics of some rows are all 0, and that needs no product, nor to be looked at again.
+            if name not in self.rows.zeros and not self.column(name).any():
+                self.rows.zeros.add(name)
+                del self._columns[name]
+            zero = name in self.rows.zeros
+            self._totals[name] = np.zeros(self.draws) if zero else self.weights @ self.column(name)
+        return self._totals[name].copy()
 
     def ratio(self, top: str, bottom: str) -> Numbers:
         """One total over another, one number a draw; NaN where there is nothing below."""

@@ -12,6 +12,18 @@ Part = Literal["report", "findings", "discussion"]
 """The report or summary; what is said of each picture; the teaching discussion."""
 
 
+def part_metric_name(part: Part, name: str) -> str:
+    """What a metric of one part of a reading is called: those of the report have plain names.
+
+    >>> part_metric_name("findings", "rougeL"), part_metric_name("findings", "ceiling_cider")
+    ('findings_rougeL', 'ceiling_findings_cider')
+    """
+    if part == "report":
+        return name
+    head = "ceiling_" if name.startswith("ceiling_") else ""
+    return f"{head}{part}_{name.removeprefix(head)}"
+
+
 def text_pairs(subject: Subject, part: Part) -> Iterator[tuple[str, str, str]]:
     """(unit, reference, what the reader wrote); an empty text where the reader wrote nothing.
 

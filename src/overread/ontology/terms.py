@@ -81,6 +81,8 @@ def load_toml(package: str, folder: str, kind: type[T], file: str | Path) -> T:
             where=str(file),
             remedy=f"take a file of {package.replace('.', '/')}/{folder} as an example",
         ) from None
+    except RecursionError:
+        raise UsageError("its values are nested too deeply", where=str(file)) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "the file"

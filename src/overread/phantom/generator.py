@@ -8,7 +8,6 @@ larger number of patients adds some, and other settings are refused.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -32,6 +31,7 @@ from overread.phantom.words.sentences import STYLES
 from overread.runs.workers import run_in_workers
 from overread.storage.atomic import LEFTOVER, open_atomic, remove_leftovers
 from overread.storage.locks import lock_folder
+from overread.storage.system import memory_bytes, usable_cores
 
 WORKER_MEMORY_GB = {"small": 0.6, "full": 3.0}
 """GB that a worker may need."""
@@ -187,9 +187,7 @@ def _write_lists(
 
 def default_workers(size: str) -> int:
     """As many as the machine has cores for, and memory."""
-    cores = len(os.sched_getaffinity(0))
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
-    return max(1, min(cores, int(memory / WORKER_MEMORY_GB[size])))
+    return max(1, min(usable_cores(), int(memory_bytes() / 1e9 / WORKER_MEMORY_GB[size])))
 
 
 def _make_one(number: int, settings: PatientSettings, exams: Sequence[str], out: Path) -> None:

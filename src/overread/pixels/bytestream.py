@@ -1,4 +1,7 @@
-"""Bytes of a file or a buffer, inflated on the way where they are gzip, never more than asked."""
+"""Bytes of a file or a buffer, inflated on the way where they are gzip, never more than asked.
+
+A MetaImage file comes as the NIfTI file it would be, so that it is read wherever NIfTI is.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any, BinaryIO
 from zlib_ng import gzip_ng, zlib_ng
 
 from overread.errors import NotThere, PictureError, Refused, Truncated
+from overread.pixels.metaimage import MARKS, MetaImageStream
 
 GZIP_MAGIC = b"\x1f\x8b"
 DEFLATE_LIMIT = 1032
@@ -29,12 +33,17 @@ class ByteStream:
     def __init__(self, raw: BinaryIO, *, name: str, stored: int) -> None:
         """`stored` is the size on disk, which bounds what the stream can hold."""
         self.name = name
-        magic = raw.read(2)
+        magic = raw.read(16)
         raw.seek(0)
-        self.is_gzip = magic == GZIP_MAGIC
-        self.max_bytes = stored * DEFLATE_LIMIT if self.is_gzip else stored
+        self.is_gzip = magic[:2] == GZIP_MAGIC
+        self.is_packed = self.is_gzip
         inflating: Any = gzip_ng.GzipNGFile
         self._in: Any = inflating(fileobj=raw, mode="rb") if self.is_gzip else raw
+        self.is_metaimage = magic.startswith(MARKS)
+        if self.is_metaimage:
+            self._in = MetaImageStream(raw, name=name)
+            self.is_packed = self._in.is_packed
+        self.max_bytes = stored * DEFLATE_LIMIT if self.is_packed else stored
 
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes."""
@@ -82,7 +91,8 @@ class ByteStream:
                         remedy="write the file again",
                     )
         except EOFError:
-            raise Truncated("the gzip stream is cut off", where=self.name, remedy=REFETCH) from None
+            kind = "gzip" if self.is_gzip else "compressed"
+            raise Truncated(f"the {kind} stream is cut off", where=self.name, remedy=REFETCH) from None
         except _DECODE_ERRORS as error:
             raise PictureError(
                 f"the compressed data are damaged ({error})", where=self.name, remedy=REFETCH
@@ -90,7 +100,7 @@ class ByteStream:
         return left
 
     def _truncated_error(self, done: int, wanted: int) -> Truncated:
-        kind = "gzip stream" if self.is_gzip else "file"
+        kind = "gzip stream" if self.is_gzip else "compressed stream" if self.is_packed else "file"
         return Truncated(
             f"the {kind} is cut off: {wanted - done:,} more bytes were expected",
             where=self.name,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from overread.errors import NotThere, PictureError
 
-FileFormat = Literal["png", "jpeg", "gzip", "dicom", "nifti"]
+FileFormat = Literal["png", "jpeg", "gzip", "dicom", "nifti", "metaimage"]
 
 # (format, offset of its signature, the signature). File names are ignored.
 SIGNATURES: tuple[tuple[FileFormat, int, bytes], ...] = (
@@ -19,7 +19,12 @@ SIGNATURES: tuple[tuple[FileFormat, int, bytes], ...] = (
     ("gzip", 0, b"\x1f\x8b"),
     ("nifti", 344, b"n+1\0"),
     ("nifti", 4, b"n+2\0"),
+    ("metaimage", 0, b"ObjectType ="),
+    ("metaimage", 0, b"NDims ="),
 )
+
+VOLUME_FORMATS = ("gzip", "nifti", "metaimage")
+"""What `nifti.read_volume` reads: NIfTI, packed or not, and MetaImage."""
 
 
 def sniff_format(source: Path | bytes, *, name: str = "") -> FileFormat | None:
@@ -49,7 +54,7 @@ def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
         from overread.pixels.image_files import read_image
 
         return read_image(source, name=name)
-    if kind in ("gzip", "nifti"):
+    if kind in VOLUME_FORMATS:
         from overread.pixels.nifti import read_volume
 
         return read_volume(source, name=name)[0]
@@ -64,5 +69,5 @@ def read_picture(source: Path | bytes, *, name: str = "") -> NDArray[Any]:
     raise PictureError(
         "overread cannot read this file as a picture",
         where=name or ("a buffer" if isinstance(source, bytes) else str(source)),
-        remedy="it reads PNG, JPEG, DICOM and NIfTI",
+        remedy="it reads PNG, JPEG, DICOM, NIfTI and MetaImage",
     )

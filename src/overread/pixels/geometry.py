@@ -56,13 +56,13 @@ def to_ras(volume: Array, space: Geometry) -> Array:
     Only transposes and flips, so nothing is interpolated; `from_ras` is its exact inverse.
     """
     _check_shape(volume.shape, space.shape)
-    order, flips = _ras_order(space.axes)
+    order, flips = ras_order(space.axes)
     return volume.transpose(order)[tuple(slice(None, None, step) for step in flips)]
 
 
 def from_ras(volume: Array, space: Geometry) -> Array:
     """A view of a RAS volume in the file's own axes: the inverse of `to_ras`."""
-    order, flips = _ras_order(space.axes)
+    order, flips = ras_order(space.axes)
     _check_shape(volume.shape, tuple(space.shape[axis] for axis in order))
     flipped = volume[tuple(slice(None, None, step) for step in flips)]
     return flipped.transpose(np.argsort(order))
@@ -70,7 +70,7 @@ def from_ras(volume: Array, space: Geometry) -> Array:
 
 def ras_geometry(space: Geometry) -> Geometry:
     """The geometry that `to_ras` leaves a volume in."""
-    order, flips = _ras_order(space.axes)
+    order, flips = ras_order(space.axes)
     affine = np.asarray(space.affine)
     turned = np.eye(4)
     turned[:3, 3] = affine[:3, 3]
@@ -107,7 +107,7 @@ def _axis_letters(affine: NDArray[np.float64]) -> str:
     return "".join(letters)
 
 
-def _ras_order(axes: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def ras_order(axes: str) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """For each RAS axis: which stored axis it is, and +1 or -1 for its direction."""
     order: list[int] = []
     flips: list[int] = []

@@ -23,6 +23,7 @@ from PIL.PngImagePlugin import PngImageFile
 from overread.errors import NotThere, PictureError, Refused, Truncated
 from overread.pixels.bytestream import REFETCH
 from overread.pixels.image_metadata import exif_orientation
+from overread.pixels.jpeg_damage import refuse_damaged_jpeg
 from overread.storage.atomic import open_atomic
 
 MAX_PIXELS = 64_000_000
@@ -42,8 +43,11 @@ _DAMAGE_MORE = (KeyError, TypeError, MemoryError, OverflowError, AttributeError,
 
 def read_image(source: Path | bytes, *, name: str = "") -> Pixels:
     """Pixels as (H, W) grey, 8 or 16 bits, or (H, W, 3) colour."""
-    with _open_image(_read_bytes(source, name), name) as picture:
-        return _to_array(picture)
+    data = _read_bytes(source, name)
+    with _open_image(data, name) as picture:
+        pixels = _to_array(picture)
+    _refuse_damage(data, name)
+    return pixels
 
 
 def read_thumbnail(source: Path | bytes, *, longest: int, name: str = "") -> Pixels:
@@ -101,7 +105,8 @@ def verify_image(source: Path | bytes, *, name: str = "") -> tuple[int, int]:
         # A JPEG decoded at an eighth of its size still reads every byte of its stream.
         picture.draft(None, (max(1, size[0] // 8), max(1, size[1] // 8)))
         _decode(picture)
-        return size
+    _refuse_damage(data, name)
+    return size
 
 
 def write_image(path: Path, pixels: NDArray[Any]) -> None:
@@ -168,6 +173,12 @@ def _decode(picture: Pillow.Image) -> None:
         if "truncated" in str(error).lower():
             raise Truncated("the picture is cut off", remedy=REFETCH) from None
         raise
+
+
+def _refuse_damage(data: bytes, name: str) -> None:
+    """Raise where the decoder had to make up a part of a JPEG."""
+    if data[:2] == b"\xff\xd8":
+        refuse_damaged_jpeg(data, name or "a buffer")
 
 
 def _is_grey_palette(picture: Pillow.Image) -> bool:

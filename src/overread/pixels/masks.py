@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from overread.errors import PictureError, Refused
 from overread.pixels.bytestream import open_stream
 from overread.pixels.geometry import Array
+from overread.pixels.metaimage import write_voxels
 from overread.pixels.nifti import MAX_BYTES, NiftiHeader, header_bytes, read_header, read_stream_header
 from overread.storage.atomic import open_atomic
 
@@ -124,6 +125,27 @@ def write_mask(path: Path, channels: Sequence[NDArray[np.integer[Any]]], affine:
         for k in range(shape[2]):
             slab = np.stack([labels[..., k] for labels in channels]).astype(np.uint8)
             out.write(slab.tobytes(order="F"))
+
+
+def copy_as_metaimage(source: Path, path: Path, affine: NDArray[np.float64]) -> None:
+    """A mask file in the official order as .mha: the findings are the channels of a voxel.
+
+    Both store the findings of a voxel side by side, so the bytes go over as they are.
+    """
+    header = read_header(source, name=source.name)
+
+    def chunks() -> Iterator[bytes]:
+        with open_stream(source, name=source.name) as stream:
+            read_stream_header(stream)
+            left = header.size
+            while left:
+                size = min(left, _CHUNK)
+                yield stream.read(size)
+                left -= size
+            stream.finish()
+
+    shape = header.shape if header.shape[0] > 1 else header.shape[1:]
+    write_voxels(path, shape, header.dtype, affine, chunks())
 
 
 def _iter_labels(source: Path | bytes, header: NiftiHeader, *, where: str) -> Iterator[tuple[int, Array]]:

@@ -56,6 +56,36 @@ def slice_montage(
     return make_montage(tiles, columns=columns, gap=_GAP)
 
 
+def tile_edges(
+    width: int, height: int, region: Region, last: int, *, windows: int, count: int
+) -> tuple[tuple[float, float, float, float], ...]:
+    """Where the tiles of a montage lie: left, top, right and bottom in shares of the picture sent.
+
+    `width` and `height` are those of the picture, `last` is the uppermost slice of the volume; `windows`
+    and `count` those of `slice_montage`.
+
+    >>> tiles = tile_edges(320, 644, Slices(picture="ct", first=5, last=9), 99, windows=1, count=2)
+    >>> [tuple(round(edge * 644) for edge in (top, bottom)) for _, top, _, bottom in tiles]
+    [(0, 320), (324, 644)]
+    """
+    first, end = (region.first, region.last) if isinstance(region, Slices) else (0, last)
+    total = windows * len(spread_evenly(first, end, count))
+    columns = min(max(1, round(total**0.5)), total)
+    rows = -(-total // columns)
+    across, down = (width + _GAP) / columns, (height + _GAP) / rows
+    found = []
+    for number in range(total):
+        row, column = divmod(number, columns)
+        left, top = column * across / width, row * down / height
+        found.append((left, top, left + (across - _GAP) / width, top + (down - _GAP) / height))
+    return tuple(found)
+
+
+def closeup_slices(slices: int) -> int:
+    """How many slices a close-up shows: half as many as the overview."""
+    return max(1, slices // 2)
+
+
 def spread_evenly(first: int, last: int, count: int) -> list[int]:
     """So many numbers from the first to the last, both of them among these, evenly spread.
 

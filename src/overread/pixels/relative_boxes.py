@@ -54,6 +54,20 @@ class RelativeBox:
             outer.top + self.bottom * height,
         )
 
+    def seen_in(self, outer: RelativeBox) -> RelativeBox:
+        """The same place in shares of a part that is shown alone: the inverse of `within`.
+
+        >>> RelativeBox(0.25, 0.5, 0.5, 0.75).seen_in(RelativeBox(0, 0.5, 0.5, 1))
+        RelativeBox(left=0.5, top=0.0, right=1.0, bottom=0.5)
+        """
+        width, height = outer.right - outer.left, outer.bottom - outer.top
+        return RelativeBox(
+            (self.left - outer.left) / width,
+            (self.top - outer.top) / height,
+            (self.right - outer.left) / width,
+            (self.bottom - outer.top) / height,
+        )
+
     def widen(self, by: float) -> RelativeBox:
         """The part with a rim of so many shares of its own size, as far as there is picture."""
         across, down = (self.right - self.left) * by, (self.bottom - self.top) * by
@@ -134,6 +148,23 @@ class OrientedImage:
         stored = RelativeBox(across[0], down[0], across[1], down[1])
         x1, y1, x2, y2 = stored.to_pixels(self.width, self.height)
         return Box(picture=self.name, x1=x1, y1=y1, x2=x2, y2=y2, label=label)
+
+    def to_part(self, box: Box) -> RelativeBox:
+        """Where a box of the stored picture lies in the shown one, as far as it is in the picture.
+
+        >>> film = OrientedImage("xray", 40, 20, orientation=6)
+        >>> film.to_part(film.to_box(RelativeBox(0, 0, 0.5, 0.25)))
+        RelativeBox(left=0.0, top=0.0, right=0.5, bottom=0.25)
+        """
+        across = min(max(box.x1 / self.width, 0.0), 1.0), min(max(box.x2 / self.width, 0.0), 1.0)
+        down = min(max(box.y1 / self.height, 0.0), 1.0), min(max(box.y2 / self.height, 0.0), 1.0)
+        if self.orientation in (5, 6, 7, 8):
+            across, down = down, across
+        if self.orientation in (2, 3, 6, 7):
+            across = (1 - across[1], 1 - across[0])
+        if self.orientation in (3, 4, 7, 8):
+            down = (1 - down[1], 1 - down[0])
+        return RelativeBox(across[0], down[0], across[1], down[1])
 
 
 def oriented_image(pictures: Pictures, picture: Image) -> OrientedImage:

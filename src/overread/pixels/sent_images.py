@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.core import Box, Mask, Picture, Pictures, Region, Slices, Volume, Whole
+from overread.core import Box, Mask, Picture, Pictures, Region, Slices, Volume, VoxelBox, Whole
 from overread.errors import PictureError
 from overread.pixels.draw import crop
 from overread.pixels.encode import EncodedImage, ImageFormat, encode_with_size
-from overread.pixels.image_files import stored_bytes
+from overread.pixels.image_files import read_image, stored_bytes
 from overread.pixels.image_metadata import exif_orientation, strip_metadata
 from overread.pixels.montages import slice_montage
 
@@ -39,7 +39,7 @@ def encode_region(
     if isinstance(region, Mask):
         raise PictureError("a mask is never shown to a reader", where=picture.name)
     if isinstance(picture, Volume):
-        if isinstance(region, Box):
+        if isinstance(region, Box | VoxelBox):
             raise PictureError("a volume is shown by its slices", where=picture.name)
         volume = pictures.pixels(picture)
         space = pictures.geometry(picture)
@@ -47,7 +47,7 @@ def encode_region(
             volume, space, region, windows=windows, count=count, longest=longest
         )
     else:
-        if isinstance(region, Slices):
+        if isinstance(region, Slices | VoxelBox):
             raise PictureError("a flat picture has no slices", where=picture.name)
         data = stored_bytes(pictures.data(picture))
         found = strip_metadata(data) if isinstance(region, Whole) else None
@@ -58,6 +58,15 @@ def encode_region(
             raise PictureError(f"the file of {picture.name} holds no flat picture")
         pixels = crop(pixels, region) if isinstance(region, Box) else pixels
         pixels = apply_orientation(pixels, exif_orientation(data))
+    return encode_with_size(pixels, kind=media, longest=longest)
+
+
+def encode_file(data: bytes, *, longest: int, media: ImageFormat = "png") -> EncodedImage:
+    """A flat picture that is no picture of a case, the cut-out of a trace for instance, as bytes."""
+    found = strip_metadata(data)
+    if found is not None and max(found.size) <= longest:
+        return found
+    pixels = apply_orientation(read_image(data), exif_orientation(data))
     return encode_with_size(pixels, kind=media, longest=longest)
 
 

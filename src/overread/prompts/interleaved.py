@@ -116,7 +116,7 @@ def parse_interleaved(response: str, crops: Sequence[str], *, picture: str) -> P
         steps.append(Step(kind="look", text=IMAGE, regions=places[:1], crop=crops[number - 1]))
         steps += _say_steps(about, *places)
         steps += _say_steps(words[len(about) :], *_find_boxes(words[len(about) :], picture, None))
-        finding = _text_after_box(about)
+        finding = text_after_box(about)
         if finding:
             findings.append(Finding(text=finding, regions=places))
     if cue:
@@ -182,7 +182,7 @@ def _say_steps(words: str, *places: Box) -> list[Step]:
     return [Step(kind="say", text=words, regions=places)] if words else []
 
 
-def _text_after_box(words: str) -> str:
+def text_after_box(words: str) -> str:
     """What is said of a region, without the sentence that gives its box."""
     match = _BOX.search(words)
     return words[match.end() if match else 0 :].lstrip(" .\n").rstrip()

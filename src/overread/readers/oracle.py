@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from overread.core import Case, Entry, Mask, Pictures, Reading, Release, ReleaseRef, Trace, Truth
+from overread.core import (
+    Case,
+    Entry,
+    Mask,
+    Pictures,
+    Reading,
+    Release,
+    ReleaseRef,
+    Trace,
+    Truth,
+    reference_steps,
+)
 from overread.errors import PictureError, ReaderError
 from overread.readers.arguments import settings_from
 from overread.readers.whole_case import WholeCaseBase, require_release
@@ -86,16 +97,16 @@ class OracleReader(WholeCaseBase):
             findings=truth.findings or None,
             report=truth.report,
             discussion=truth.discussion,
-            trace=self._drop_missing_crops(truth.trace),
+            trace=self._trace(truth),
         )
 
-    def _drop_missing_crops(self, trace: Trace | None) -> Trace | None:
+    def _trace(self, truth: Truth) -> Trace | None:
         """The trace without crops whose files this copy of the release lacks."""
-        if trace is None:
+        if truth.trace is None:
             return None
         steps = [
             step if self._file_exists(step.crop) else step.model_copy(update={"crop": None})
-            for step in trace.steps
+            for step in reference_steps(truth)
         ]
         return Trace(steps=tuple(steps))
 

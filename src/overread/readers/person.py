@@ -30,6 +30,7 @@ from overread.errors import BadReply, ReaderError, UsageError
 from overread.prompts.replies import letter_parser
 from overread.readers.arguments import settings_from
 from overread.readers.terminal import Terminal
+from overread.storage.system import picture_viewer
 
 COMMANDS = {
     ":help": "list the commands",
@@ -208,7 +209,7 @@ class PersonReader(Reader):
     def _open_viewer(self) -> None:
         if not self._viewer or not self._files:
             return
-        one_by_one = self._viewer[0].endswith("xdg-open")  # takes a single file
+        one_by_one = self._viewer[0].endswith(("xdg-open", "explorer"))  # takes a single file
         batches = [[file] for file in self._files] if one_by_one else [self._files]
         for files in batches:
             try:
@@ -235,7 +236,7 @@ async def _interrupt_run() -> NoReturn:
 def _viewer_command(viewer: str) -> tuple[str, ...]:
     """The viewer's command as words; refused where there is no such program."""
     if viewer.strip() == "system":
-        words = ["open" if sys.platform == "darwin" else "xdg-open"]
+        words = [picture_viewer()]
     else:
         try:
             words = shlex.split(viewer)

@@ -10,15 +10,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_core import to_jsonable_python
 
-from overread.core import Case, Exchange, Hints, Picture, Pictures, Reader, Reading, Release
+from overread.core import Case, Exchange, Hints, Picture, Pictures, Reader, Reading, Release, Truth
 from overread.core.case import captions_of
 from overread.core.seeded import hash_number
 from overread.errors import UsageError
+from overread.runs.trace_hints import traced_regions
 from overread.session import SessionSettings
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ class Presenter:
         self._pictures = release.pictures
         self._edits = edits or {}
         _refuse_impossible(settings, release)
-        self._hints = _load_hints(release, settings.reveal) if settings.reveal else {}
+        self._source = release.source
+        self._hints = _load_hints(release, settings.reveal) if {*settings.reveal} - {"trace"} else {}
+        self._traces = _load_traces(release) if "trace" in settings.reveal else {}
 
     def present(self, case: Case, sample: int) -> PresentedCase:
         """One case, as its reader gets it in this sample."""
@@ -93,10 +96,13 @@ class Presenter:
             )
             undo = _RestoreLetters(tuple(o.letter for o in options), tuple(t.letter for t in texts))
         edits = self._edits.get(case.id, ())
+        hints = _hints_for_pictures(self._hints.get(case.id, NO_HINTS), shown)
+        if case.id in self._traces:
+            hints = replace(hints, trace=traced_regions(self._traces[case.id], self._source))
         return PresentedCase(
             case=case.model_copy(update=changes) if changes else case,
             pictures=_edit_pictures(self._pictures, edits),
-            hints=_hints_for_pictures(self._hints.get(case.id, NO_HINTS), shown),
+            hints=_hints_without_cutouts(hints) if edits and hints.trace else hints,
             edits=edits,
             undo=undo,
         )
@@ -184,17 +190,35 @@ def _load_hints(release: Release, reveal: Sequence[str]) -> dict[str, Hints]:
             captions=captions_of(truth) if "captions" in reveal else {},
             summary=truth.report if "summary" in reveal and _asks_more_than_report(case) else None,
         )
-    for what, there in (
-        ("captions", any(hints.captions for hints in found.values())),
-        ("summary", any(hints.summary for hints in found.values())),
-    ):
-        if what in reveal and not there:
-            words = "captions of its pictures" if what == "captions" else "summary of its cases"
-            raise UsageError(
-                f"{release.benchmark} {release.split} gives no expert {words} to reveal",
-                remedy="leave reveal out, or read a split that has them",
-            )
+    if "captions" in reveal and not any(hints.captions for hints in found.values()):
+        raise _nothing_to_reveal(release, "captions of its pictures")
+    if "summary" in reveal and not any(hints.summary for hints in found.values()):
+        raise _nothing_to_reveal(release, "summary of its cases")
     return found
+
+
+def _load_traces(release: Release) -> dict[str, Truth]:
+    """Case → the truth with its trace, of cases that ask for a report; refused where none has one.
+
+    What is told of a trace is worked out when its case is read.
+    """
+    found: dict[str, Truth] = {}
+    for scanned in release.scan():
+        if scanned.entry is None or scanned.entry.truth is None:
+            continue
+        case, trace = scanned.entry.case, scanned.entry.truth.trace
+        if trace and _asks_for_report(case) and any(step.kind == "look" for step in trace.steps):
+            found[case.id] = Truth(trace=trace)
+    if not found:
+        raise _nothing_to_reveal(release, "traces that lead to a report")
+    return found
+
+
+def _nothing_to_reveal(release: Release, what: str) -> UsageError:
+    return UsageError(
+        f"{release.benchmark} {release.split} gives no expert {what} to reveal",
+        remedy="leave reveal out, or read a split that has them",
+    )
 
 
 def _hints_for_pictures(hints: Hints, shown: Sequence[Picture]) -> Hints:
@@ -202,7 +226,15 @@ def _hints_for_pictures(hints: Hints, shown: Sequence[Picture]) -> Hints:
     if hints is NO_HINTS or not hints.captions:
         return hints
     names = [picture.name for picture in shown]
-    return Hints({n: hints.captions[n] for n in names if n in hints.captions}, hints.summary)
+    return replace(hints, captions={n: hints.captions[n] for n in names if n in hints.captions})
+
+
+def _hints_without_cutouts(hints: Hints) -> Hints:
+    """Hints whose looks are cut out of the pictures as they are shown: an edit is in these too."""
+    regions = (
+        replace(one, looks=tuple(replace(look, cutout=None) for look in one.looks)) for one in hints.trace
+    )
+    return replace(hints, trace=tuple(regions))
 
 
 def _edit_pictures(pictures: Pictures, edits: tuple[Edit, ...]) -> Pictures:
@@ -218,7 +250,11 @@ def refuse_unused_hints(hints: Hints, exchanges: Exchanges) -> None:
     said = _join_words(
         part for one in exchanges for m in one.messages for part in m.parts if isinstance(part, str)
     )
-    for what, texts in (("captions", hints.captions.values()), ("summary", (hints.summary or "",))):
+    for what, texts in (
+        ("captions", hints.captions.values()),
+        ("summary", (hints.summary or "",)),
+        ("trace", [one.words for one in hints.trace]),
+    ):
         wanted = [_join_words([text]) for text in texts if text.strip()]
         if wanted and not any(text in said for text in wanted):
             raise UsageError(
@@ -277,6 +313,11 @@ def _refuse_impossible(settings: SessionSettings, release: Release) -> None:
             f"for {name} the expert summary is the expected answer, and cannot be revealed",
             remedy="leave reveal=summary out",
         )
+
+
+def _asks_for_report(case: Case) -> bool:
+    """Whether a report is all that is asked for."""
+    return not (case.options or case.queries or case.asks == "answer")
 
 
 def _asks_more_than_report(case: Case) -> bool:

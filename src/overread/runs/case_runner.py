@@ -11,11 +11,12 @@ from pathlib import Path
 
 from overread.core import Ask, Case, DrawnMask, Reader, Reading, Reply, Request
 from overread.core.seeded import hash_seed
-from overread.errors import BadReply, OverreadError, ReleaseError, first_error, is_fatal
+from overread.errors import BadReply, EndpointFailed, OverreadError, ReleaseError, first_error, is_fatal
 from overread.runs.ablations import PresentedCase, Presenter, refuse_unused_hints
 from overread.runs.failures import run_tasks
 from overread.runs.reading_files import copy_reading_files, write_files, write_masks
 from overread.runs.requests.asker import Asker
+from overread.runs.requests.endpoint_health import HeldFailures
 from overread.runs.store import QuestionMessages, ReadingStore
 from overread.runs.tally import Tally, Watch
 from overread.runs.worker_reader import store_masks
@@ -63,12 +64,14 @@ class CaseRunner:
         self._unusable = unusable or {}
         self._last_yield = time.monotonic()
         self._release_error: ReleaseError | None = None
+        self._held = HeldFailures[Reading]([asker.health], self._keep)
         # All masks of a case are in memory while they are written: of two cases, no more.
         self._mask_limit = asyncio.Semaphore(2)
 
     async def read_all(self, work: Work, hands: int) -> None:
         """Read every case of `work`, `hands` of them at once; no more are held in memory."""
         await run_tasks(self._worker(work) for _ in range(hands))
+        self._held.finish()
         if self._release_error is not None:
             raise self._release_error
 
@@ -82,13 +85,12 @@ class CaseRunner:
             except ReleaseError as error:
                 self._release_error = error  # the others finish what they are reading
                 return
-            reading = await self._read_case(case, sample)
-            self._store.append(reading)
-            self._tally.read += 1
-            if reading.error is not None:
-                self._tally.fail(case.id, reading.error)
-            if self._watch is not None:
-                self._watch(self._tally)
+            reading, held = await self._read_case(case, sample)
+            if held:
+                self._held.add(reading)
+            else:
+                self._held.settle()
+                self._keep(reading)
             if self._store.is_sync_due():
                 await asyncio.to_thread(self._store.sync)
             # Known answers never wait for anything; a Ctrl-C must get its turn all the same.
@@ -96,14 +98,25 @@ class CaseRunner:
                 await asyncio.sleep(0)
                 self._last_yield = time.monotonic()
 
-    async def _read_case(self, case: Case, sample: int) -> Reading:
-        """The reading of a case, or a reading that says why there is none."""
+    def _keep(self, reading: Reading) -> None:
+        """Write a reading down and count it."""
+        self._store.append(reading)
+        self._tally.read += 1
+        if reading.error is not None:
+            self._tally.fail(reading.case_id, reading.error)
+        if self._watch is not None:
+            self._watch(self._tally)
+
+    async def _read_case(self, case: Case, sample: int) -> tuple[Reading, bool]:
+        """The reading of a case, or one that says why there is none, and whether the endpoint is at
+        fault.
+        """
         seed = hash_seed(self._seed, case.id, sample)
         session: Session | None = None
         try:
             presented = self._presenter.present(case, sample)
             if self._workflow is None:
-                return presented.undo(await self._read_whole(presented, sample, seed))
+                return presented.undo(await self._read_whole(presented, sample, seed)), False
             session = Session(
                 self._ask_function(case, sample),
                 self._reader,
@@ -121,14 +134,15 @@ class CaseRunner:
             if session.masks:
                 await self._write_masks(session)
             await self._write_files(session)
-            return presented.undo(_with_case_id(reading, case, sample))
+            return presented.undo(_with_case_id(reading, case, sample)), False
         except Exception as problem:
             error = first_error(problem)
             if is_fatal(error):
                 raise error from None
             if session is not None:
                 await self._write_files(session)  # its steps name them
-            return self._failed_reading(case, sample, session, self._describe_failure(error, case))
+            failed = self._failed_reading(case, sample, session, self._describe_failure(error, case))
+            return failed, isinstance(error, EndpointFailed)
         finally:
             if session is not None and session.prompts:
                 self._on_prompts(session.prompts)

@@ -86,6 +86,10 @@ class RunPlan:
     """Whether readings that failed before are tried again."""
     max_retries: int = 5
     """How often a question is asked again that a reader could not answer for now."""
+    max_wait: float | None = 600.0
+    """Most seconds that one question waits before it is asked again, all its pauses together."""
+    give_up: int | None = None
+    """Cases in a row that the endpoint may fail before the run stops; None for the rule, 0 for any."""
     edits: Mapping[str, tuple[Edit, ...]] = field(default_factory=dict)
     """Case → what is changed in its pictures; the reader is not told."""
     first_sample: int = 0
@@ -95,7 +99,8 @@ class RunPlan:
 
     def __post_init__(self) -> None:
         """Refuse numbers that no run can have."""
-        for name, least in (("limit", 1), ("repeat", 1), ("concurrency", 1), ("max_retries", 0)):
+        for name, least in (("limit", 1), ("repeat", 1), ("concurrency", 1), ("max_retries", 0),
+                            ("max_wait", 0), ("give_up", 0)):  # fmt: skip
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name} is {value}", remedy=f"it is {least} or more")
@@ -176,6 +181,7 @@ async def run_async(
                 cache = ReplyCache(plan.cache or default_cache_path())
             asker = make_asker(plan, reader, cache, prices)
             tally.spent = asker.spent
+            tally.follow(asker.waits, watch)
             room = CaseRunner(
                 reader=reader,
                 workflow=find_workflow(plan, reader),
@@ -202,6 +208,7 @@ async def run_async(
             if outcome.complete:
                 tally.total = tally.done
             outcome.spec = keeper.spec
+            outcome.notes += reader.remarks
             return outcome
     finally:
         if cache is not None:
@@ -291,7 +298,15 @@ def find_prices(plan: RunPlan, reader: Reader) -> Prices | None:
 def make_asker(plan: RunPlan, reader: Reader, cache: ReplyCache | None, prices: Prices | None) -> Asker:
     """What asks the reader, with the run's limits and retries."""
     pace = EndpointLimits(concurrency_for(plan, reader))
-    return Asker(reader, pace=pace, cache=cache, prices=prices, max_retries=plan.max_retries)
+    return Asker(
+        reader,
+        pace=pace,
+        cache=cache,
+        prices=prices,
+        max_retries=plan.max_retries,
+        max_wait=plan.max_wait,
+        give_up=plan.give_up,
+    )
 
 
 def concurrency_for(plan: RunPlan, reader: Reader) -> int:

@@ -198,6 +198,10 @@ def picture_tokens(width: int, height: int) -> int:
     return -(-width // PIXELS_PER_TOKEN) * -(-height // PIXELS_PER_TOKEN)
 
 
+_SMALL_BOX = [0, 0, 20, 20]
+"""Four numbers are a box; in thousandths or in pixels, this one has a width and a height."""
+
+
 def simplest_value(schema: Mapping[str, Any], word: str = "…") -> Any:
     """The plainest value that a JSON schema allows; `word` stands for any text.
 
@@ -228,6 +232,8 @@ def _simplest_value(schema: Mapping[str, Any], named: Mapping[str, Any], depth: 
         return {name: _simplest_value(part, named, depth + 1) for name, part in inside.items()}
     if kind == "array":
         count = int(schema.get("minItems", 1))
+        if count == 4 == schema.get("maxItems") and (schema.get("items") or {}).get("type") == "number":
+            return _SMALL_BOX
         return [_simplest_value(schema.get("items") or {}, named, depth + 1) for _ in range(count)]
     plain = {"integer": 0, "number": 0.0, "boolean": False, "null": None}
     if kind in ("integer", "number"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from overread.storage.system import handle_in_loop
 
 
 @dataclass
@@ -40,12 +41,5 @@ def stop_on_signal(*, enabled: bool = True) -> Iterator[StopState]:
         if task is not None:
             task.cancel()
 
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        loop.add_signal_handler(number, on_signal, int(number))
-    try:
+    with handle_in_loop(loop, on_signal):
         yield stop
-    finally:
-        for number, handler in before.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)

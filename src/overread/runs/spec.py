@@ -25,6 +25,7 @@ from overread.readers.arguments import looks_like_key
 from overread.runs.store import RunUnwritable
 from overread.session import SessionSettings
 from overread.storage.atomic import open_atomic
+from overread.storage.system_errors import remedy_for
 
 MARK = "overread run 1"
 ARM_SAMPLE = 1
@@ -171,7 +172,7 @@ def write_spec(folder: Path, spec: RunSpec) -> None:
         raise RunUnwritable(
             f"the run cannot be written ({error.strerror})",
             where=str(folder / "spec.json"),
-            remedy="fix this and run the same command again; finished work is kept",
+            remedy=remedy_for(error, "fix this and run the same command again; finished work is kept"),
         ) from None
 
 

@@ -19,6 +19,7 @@ from overread.core import Message, Reading
 from overread.errors import OverreadError, UsageError
 from overread.storage.append_log import AppendLog, iter_lines
 from overread.storage.atomic import remove_leftovers
+from overread.storage.system_errors import remedy_for
 
 QuestionMessages = tuple[Message, ...]
 _SYNC_SECONDS = 1.0
@@ -124,7 +125,7 @@ class ReadingStore:
             raise RunUnwritable(
                 f"the run cannot be written ({error.strerror})",
                 where=str(folder),
-                remedy="give another --out",
+                remedy=remedy_for(error, "give another --out"),
             ) from None
         remove_leftovers(folder / "arrays")  # masks that a kill cut off
 
@@ -151,7 +152,7 @@ class ReadingStore:
         return RunUnwritable(
             f"the run cannot be written ({error.strerror})",
             where=str(self._path),
-            remedy="fix this and run the same command again; finished work is kept",
+            remedy=remedy_for(error, "fix this and run the same command again; finished work is kept"),
         )
 
     def close(self) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
+from overread.catalog import unknown_name
 from overread.core import Progress, Reading, ReleaseRef, WrittenSubmission
 from overread.errors import OverreadError, UsageError
 from overread.runs.spec import read_spec
 from overread.storage.atomic import open_atomic, stage
 from overread.storage.fence import Fence
+from overread.storage.system_errors import remedy_for
 
 
 def export_submission(
@@ -22,6 +24,7 @@ def export_submission(
     out: str | Path,
     *,
     sample: int = 0,
+    layout: str | None = None,
     force: bool = False,
     about: Mapping[str, JsonValue] | None = None,
     root: str | Path | None = None,
@@ -32,12 +35,15 @@ def export_submission(
 
     `root` and `pictures` say where the release lies now, if it has moved since. Nothing else that
     stands at `out` is replaced unless `force` says so; the very same submission is completed where a
-    kill left it unfinished.
+    kill left it unfinished. `layout` names another layout than the official one.
     """
     folder, target = Path(run), Path(out)
     place = read_spec(folder).current_release_ref(root, pictures)
     exam = place.definition
-    if exam.submit is None:
+    if layout is not None and layout not in exam.submit_layouts:
+        raise unknown_name("layout", layout, exam.submit_layouts)
+    submit = exam.submit if layout is None else exam.submit_layouts[layout]
+    if submit is None:
         raise UsageError(f"{exam.title} defines no submission format")
     release = place.open()
     with RunReadings(folder, sample) as readings:
@@ -50,12 +56,13 @@ def export_submission(
         files = Fence(folder)
         try:
             with stage(target, replace=force, remedy="add --force to replace it") as written:
-                handed = exam.submit(release, readings.get, files.path, written, progress=progress)
+                handed = submit(release, readings.get, files.path, written, progress=progress)
                 if about:
                     _write_metadata(written.with_name(f"{target.name}.meta.json"), place, about)
         except OSError as error:
             raise OverreadError(
-                f"{target} cannot be written ({error.strerror})", remedy="give another --out"
+                f"{target} cannot be written ({error.strerror})",
+                remedy=remedy_for(error, "give another --out"),
             ) from None
     return replace(handed, path=target)
 

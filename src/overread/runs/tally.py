@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from overread.runs.requests.asker import Spending
+from overread.runs.requests.waits import Waits
 
 _MAX_REASONS = 10
 _MAX_LETTERS = 300
@@ -47,6 +48,8 @@ class Tally:
     """What was met that is a bug, by its words."""
     spent: Spending = field(default_factory=Spending)
     """What asking came to."""
+    waits: Waits = field(default_factory=Waits)
+    """The questions that wait just now."""
     began: float = field(default_factory=time.monotonic)
     """When it began, on the clock that only goes forward."""
 
@@ -59,6 +62,12 @@ class Tally:
     def seconds(self) -> float:
         """Since it began."""
         return time.monotonic() - self.began
+
+    def follow(self, waits: Waits, watch: Watch | None) -> None:
+        """Show the questions that wait, and tell `watch` when one begins to."""
+        self.waits = waits
+        if watch is not None:
+            waits.on_change = lambda: watch(self)
 
     def fail(self, case: str, why: str) -> None:
         """Count one failed reading."""

@@ -12,14 +12,21 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from threading import Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from overread.core import Release, ReleaseRef
 from overread.errors import OverreadError, ReaderError
+from overread.storage.system import hold_back_interrupt, ignore_interrupt_in_worker, terminate_self
 
 Job = tuple[Any, ...]
+
+
+class ReadEnd(Protocol):
+    """The end of a pipe that is read from."""
+
+    def recv(self) -> Any:
+        """What was sent; `EOFError` where the other end was closed."""
 
 
 class JobResult(NamedTuple):
@@ -46,9 +53,10 @@ def run_in_workers(
     """Do every job, in any order, and yield each as it ends.
 
     Other exceptions than ours end all of it. A worker that dies costs the job that killed it,
-    once that has killed a worker of its own as well. With one worker everything is done right here.
+    once that has killed a worker of its own as well. With one worker, or on a system that lets us
+    start none, everything is done right here.
     """
-    if workers <= 1:
+    if workers <= 1 or not can_start_workers():
         for job in jobs:
             yield _run_here(work, job)
         return
@@ -63,6 +71,16 @@ def run_in_workers(
             yield from _run_pool(work, iter([job]), 1, again)
             if again:
                 yield JobResult(job[0], None, _death_error(job))
+
+
+@lru_cache(maxsize=1)
+def can_start_workers() -> bool:
+    """Whether the system has what processes need to share work; a narrow container has no /dev/shm."""
+    try:
+        get_context("spawn").Lock()
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _run_here(work: Callable[..., Any], job: Job) -> JobResult:
@@ -138,7 +156,12 @@ class WorkerPool:
             self._free.put_nowait(None)
 
     async def run(self, work: Callable[..., Any], *job: Any) -> Any:
-        """What the job gives; raises what it raises, or `WorkerDied`."""
+        """What the job gives; raises what it raises, or `WorkerDied`.
+
+        Where no worker can be started it is done in a thread.
+        """
+        if not can_start_workers():
+            return await asyncio.to_thread(work, *job)
         for _ in range(2):
             pool = await self._free.get() or self._start_worker()
             try:
@@ -187,33 +210,45 @@ def _submit(pool: ProcessPoolExecutor, work: Callable[..., Any], job: Job) -> Fu
     """Submit a job. SIGINT is blocked meanwhile, because this may start a worker, which must not
     inherit our Ctrl-C.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with hold_back_interrupt():
         return pool.submit(_run_job, work, job)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+_STOPPED = 128 + signal.SIGTERM
+_working = False
+"""In a worker: whether a job is under way."""
 
 
 def _run_job(work: Callable[..., Any], job: Job) -> Any:
+    global _working  # noqa: PLW0603
     try:
+        _working = True
         return work(*job)
     except SystemExit:
         # Told to stop, and tidied up by now; the pool would take this for a job's own end.
-        os._exit(128 + signal.SIGTERM)
+        os._exit(_STOPPED)
+    finally:
+        _working = False
 
 
-def _init_worker(lifeline: Connection) -> None:
+def _init_worker(lifeline: ReadEnd) -> None:
     """Set up a worker: SIGTERM lets it clean up first, and it exits when its parent does."""
     signal.signal(signal.SIGTERM, _exit_on_signal)
+    ignore_interrupt_in_worker()
     Thread(target=_follow_parent, args=(lifeline,), daemon=True).start()
 
 
-def _follow_parent(lifeline: Connection) -> None:
+def _follow_parent(lifeline: ReadEnd) -> None:
     """Stop when the other end closes: on purpose, or because the parent was killed."""
     with suppress(EOFError, OSError):
         lifeline.recv()
-    os.kill(os.getpid(), signal.SIGTERM)
+    terminate_self()
 
 
 def _exit_on_signal(*_: object) -> None:
-    raise SystemExit(128 + signal.SIGTERM)
+    """A job tidies up after itself. Between jobs there is nothing to tidy, and an exception raised while
+    the pool takes a lock would leave it locked: then this worker would wait for itself for ever.
+    """
+    if not _working:
+        os._exit(_STOPPED)
+    raise SystemExit(_STOPPED)

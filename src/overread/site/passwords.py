@@ -10,6 +10,7 @@ from pathlib import Path
 
 from overread.errors import UsageError
 from overread.storage.atomic import open_atomic
+from overread.storage.system import others_may_read
 
 _COST = {"n": 1 << 14, "r": 8, "p": 1}
 _MOST = 1 << 20
@@ -29,7 +30,7 @@ def read_passwords(file: Path) -> dict[str, tuple[bytes, bytes]]:
         raise UsageError(f"there is no password file {file}", remedy=remedy) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"the password file cannot be read ({error})", where=str(file)) from None
-    if status.st_mode & 0o077:
+    if others_may_read(file):
         raise UsageError("others may read the password file", where=str(file), remedy=f"chmod 600 {file}")
     users = {}
     for number, line in enumerate(text.splitlines(), 1):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +22,14 @@ from overread.runs.spec import RunSpec, read_spec
 from overread.site.discovery import FoundFolder, find_folders
 from overread.site.lru_cache import file_stamp
 from overread.site.strip_paths import strip_paths
+from overread.storage.spilled import SpilledMapping
 
 _TRUTH_READERS = frozenset({"oracle", "majority", "random"})
 """Readers that open the release themselves, and may hand in its words, of any case."""
+
+
+_MOST_HELD = 25_000
+"""Rows of a split that are held in memory: more than any of the benchmarks has."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +37,8 @@ class Split:
     """One split of a dataset, read once and kept."""
 
     release: Release
-    entries: dict[str, Entry]
-    """Case → its row, in the release's order. Knows the truth."""
+    entries: Mapping[str, Entry]
+    """Case → its row, in the release's order; on disk where they are many. Knows the truth."""
     unread: int
     """Rows that cannot become a case: `check` says why."""
 
@@ -67,22 +72,26 @@ class Dataset:
         """A split, read anew where its rows changed on disk."""
         if name not in self.splits:
             raise unknown_name("split", name, self.splits)
-        stamp = _stamp(self.root)
+        stamp = self.stamp()
         with self._lock:
             kept = self._open.get(name)
             if kept is not None and kept[0] == stamp:
                 return kept[1]
             release = self.release_ref(name).open()
-            entries: dict[str, Entry] = {}
+            entries: SpilledMapping[str, Entry] = SpilledMapping(held=_MOST_HELD)
             unread = 0
             for row in release.scan():
                 if row.entry is None:
                     unread += 1
-                else:
-                    entries.setdefault(row.entry.case.id, row.entry)
+                elif row.entry.case.id not in entries:
+                    entries[row.entry.case.id] = row.entry
             made = Split(release, entries, unread)
             self._open[name] = (stamp, made)
             return made
+
+    def stamp(self) -> object:
+        """What changes when its rows are written again."""
+        return _stamp(self.root)
 
     def release_ref(self, split: str) -> ReleaseRef:
         """The split as other rooms name it."""

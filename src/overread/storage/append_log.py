@@ -13,6 +13,7 @@ from typing import IO, Literal
 
 from overread.errors import OverreadError, UsageError
 from overread.storage.locks import lock_file
+from overread.storage.system import open_binary
 
 _BLOCK = 1 << 16
 
@@ -34,10 +35,10 @@ class AppendLog:
         write or sync.
         """
         self._unwritable = unwritable
-        number = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        number = open_binary(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
         self._file: IO[bytes] = os.fdopen(number, "rb+", buffering=0)
         try:
-            lock_file(self._file, busy=busy)
+            lock_file(self._file, path, busy=busy)
             end = self._file.seek(0, os.SEEK_END)
             whole = _end_of_last_line(self._file, end)
             if whole != end and torn == "cut":

@@ -1,14 +1,16 @@
 """Writing files and folders so that a kill at any moment leaves the old one or the new one whole.
 
-A kill that nobody can catch leaves a hidden file or folder beside it as well, which nothing reads
-and `remove_leftovers` takes away. While they are written they are locked, and the lock ends with the
-process: so what a kill left is told from what somebody else is writing just now.
+A kill that nobody can catch leaves a hidden file or folder beside it as well, which nothing reads. The
+same file written again takes its place, and `remove_leftovers` takes away the others. While they are
+written they are locked, and the lock ends with the process: so what a kill left is told from what
+somebody else is writing just now.
 """
 
 from __future__ import annotations
 
 import filecmp
 import glob
+import hashlib
 import os
 import shutil
 import time
@@ -21,59 +23,99 @@ from typing import Any, BinaryIO
 from zlib_ng import gzip_ng
 
 from overread.errors import UsageError
-from overread.storage.locks import lock_if_free, lock_own
+from overread.storage.locks import lock_if_free, lock_own, remove_if_free
+from overread.storage.system import (
+    keeps_lock_while_removing,
+    open_binary,
+    open_lockable,
+    take_place,
+)
+from overread.storage.system_errors import name_target
 
-LEFTOVER = f".{'?' * 32}.part"
+_HEX = "[0-9a-f]" * 32
+LEFTOVER = f".{_HEX}.part"
 """The names of files that are being written, as a pattern."""
 _CHOOSE = "choose another name, or remove it first"
 
 
 @contextmanager
 def open_atomic(
-    path: Path, *, compress: bool = True, exclusive: bool = False, mode: int = 0o666
+    path: Path, *, compress: bool = True, exclusive: bool = False, mode: int = 0o666, tidy: bool = False
 ) -> Iterator[BinaryIO]:
     """A stream that becomes `path` when all went well.
 
     Where the name ends in .gz what is written is compressed, unless `compress` says no (for bytes
     that are gzip already). With `exclusive`, a file that is there by then is never replaced; one that
     holds the very same bytes will do.
-    `mode` is what the file allows to whom, less what the system takes away.
+    `mode` is what the file allows to whom, less what the system takes away. With `tidy`, for a file that a
+    command writes once, what kills left in its folder is cleared away first.
 
     The gzip header carries no time and no name, so equal content gives equal bytes.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # A name of its own: several threads may write the same file, and the last one wins whole.
-    part = path.with_name(f".{uuid.uuid4().hex}.part")
-    try:
-        number = _create_locked(part, mode)
-        with os.fdopen(number, "wb") as raw:
-            if compress and path.name.endswith(".gz"):
-                deflating: Any = gzip_ng.GzipNGFile
-                with deflating("", "wb", 4, raw, mtime=0) as stream:
-                    yield stream
+    with name_target(path, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if tidy:
+        remove_leftovers(path.parent)
+    number, part = _create_locked(path, mode)
+    with name_target(path, part):
+        held = os.dup(number) if keeps_lock_while_removing() else None
+        try:
+            with os.fdopen(number, "wb") as raw:
+                if compress and path.name.endswith(".gz"):
+                    deflating: Any = gzip_ng.GzipNGFile
+                    with deflating("", "wb", 4, raw, mtime=0) as stream:
+                        yield stream
+                else:
+                    yield raw
+                raw.flush()
+                os.fsync(raw.fileno())
+            if exclusive:
+                _link_exclusive(part, path)
             else:
-                yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        if exclusive:
-            _link_exclusive(part, path)
-        else:
-            part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+                take_place(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        finally:
+            if held is not None:  # locked to its end: nobody takes it for what a kill left
+                os.close(held)
 
 
-def _create_locked(part: Path, mode: int) -> int:
-    """A new file that is locked; made again where somebody cleared it away before the lock held."""
+def _create_locked(path: Path, mode: int) -> tuple[int, Path]:
+    """A new hidden file beside `path` that is locked, and its name.
+
+    The name follows from that of `path`, so what a kill left of it is replaced when it is written
+    again. Where somebody else writes `path` just now, it is a name that nobody has: several threads may
+    write the same file, and the last one wins whole.
+    """
+    part = _part_of(path)
     while True:
-        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        if not remove_if_free(part):
+            part = path.with_name(f".{uuid.uuid4().hex}.part")
+        with name_target(path, part):
+            try:
+                number = open_binary(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            except FileExistsError:  # somebody else was faster
+                continue
         lock_own(number)
         try:
             if part.stat().st_ino == os.fstat(number).st_ino:
-                return number
-        except FileNotFoundError:
+                return number, part
+        except FileNotFoundError:  # somebody cleared it away before the lock held
             pass
         os.close(number)
+
+
+def _part_of(path: Path) -> Path:
+    """The hidden file beside `path` in which it is written."""
+    name = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:32]
+    return path.with_name(f".{name}.part")
+
+
+def remove_part_of(path: Path) -> None:
+    """Take away what a kill left of the writing of a file, also where the file is whole by now."""
+    with suppress(OSError):
+        remove_if_free(_part_of(path))
 
 
 def _link_exclusive(part: Path, path: Path) -> None:
@@ -84,7 +126,9 @@ def _link_exclusive(part: Path, path: Path) -> None:
         if not is_same(part, path):
             raise UsageError(f"{path} already exists and is another file", remedy=_CHOOSE) from None
     except OSError:  # a file system without links
-        part.replace(path)
+        take_place(part, path)
+        return
+    part.unlink()
 
 
 @contextmanager
@@ -95,7 +139,8 @@ def replace_folder(folder: Path) -> Iterator[Path]:
     """
     part, old = (folder.with_name(f".{folder.name}-{uuid.uuid4().hex}") for _ in range(2))
     try:
-        yield part
+        with name_target(folder, part):
+            yield part
         if folder.exists():
             folder.rename(old)  # kept until the new one stands
         if part.exists():
@@ -116,13 +161,14 @@ def stage(target: Path, *, replace: bool = False, remedy: str = _CHOOSE) -> Iter
     one is never replaced.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(target.parent, f".{glob.escape(target.name)}-{'?' * 32}")
+    remove_leftovers(target.parent, f".{glob.escape(target.name)}-{_HEX}")
     folder = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
     folder.mkdir()
-    handle = os.open(folder, os.O_RDONLY)
+    handle = open_lockable(folder)
     try:
         lock_own(handle)
-        yield folder / target.name
+        with name_target(target, folder / target.name):
+            yield folder / target.name
         made = sorted(folder.iterdir(), key=lambda path: (path.name == target.name, path.name))
         missing = []
         for path in made:
@@ -139,7 +185,7 @@ def stage(target: Path, *, replace: bool = False, remedy: str = _CHOOSE) -> Iter
             there = target.with_name(path.name)
             if there.is_dir():
                 there.rename(folder / f".{path.name}")  # goes with the hidden folder
-            path.replace(there)
+            take_place(path, there)
     finally:
         os.close(handle)
         shutil.rmtree(folder, ignore_errors=True)

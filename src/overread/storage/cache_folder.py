@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
+from overread.storage.system import user_cache
+
 
 def cache_folder() -> Path:
-    """OVERREAD_CACHE, or the system's place: ~/Library/Caches on a Mac, else XDG_CACHE_HOME or
-    ~/.cache.
+    """OVERREAD_CACHE, or the system's place: ~/Library/Caches on a Mac, LOCALAPPDATA on Windows, else
+    XDG_CACHE_HOME or ~/.cache.
     """
     own = os.environ.get("OVERREAD_CACHE")
-    if own:
-        return Path(own)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "overread"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "overread"
+    return Path(own) if own else user_cache() / "overread"
 
 
 def remove_unused(folder: Path, pattern: str, *, days: int) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from overread.errors import NotThere, Refused
+from overread.storage.system import is_possible_name
 
 _REMEDY_LINK = "copy the file into the release, or name its folder with --pictures"
 
@@ -21,8 +23,13 @@ _REMEDY_LINK = "copy the file into the release, or name its folder with --pictur
 class Fence:
     """Resolves relative paths inside one folder."""
 
-    def __init__(self, root: Path) -> None:
-        """Fence in `root`, which must exist."""
+    def __init__(self, root: Path, *, linked: Iterable[str] = ()) -> None:
+        """Fence in `root`, which must exist.
+
+        Folders directly in it that bear one of the names in `linked` may be links to another place,
+        which is then fenced in too. That is for large folders of one's own release on another disk,
+        and only where nobody from outside says which files are opened there.
+        """
         self._given = root
         root = Path(os.path.abspath(root))
         self.root = root
@@ -32,6 +39,9 @@ class Fence:
         blobs = root.parent.parent / "blobs"
         if root.parent.name == "snapshots" and re.fullmatch(r"[0-9a-f]{40}", root.name):
             self._inside.append(os.path.realpath(blobs))
+        for name in linked:
+            if os.path.islink(root / name) and os.path.isdir(root / name):
+                self._inside.append(os.path.realpath(root / name))
         self._real_folder = lru_cache(maxsize=65536)(os.path.realpath)
 
     def path(self, file: str) -> Path:
@@ -65,9 +75,28 @@ class Fence:
             return False
         return True
 
+    def holds(self, file: str) -> bool:
+        """Whether something of that name is there, even if it may not be opened."""
+        try:
+            return os.path.lexists(self._checked_join(file))
+        except (Refused, ValueError):
+            return False
+
+    def refusal(self, file: str) -> Refused | None:
+        """Why a file that is there may not be opened; None where it may, or is not there."""
+        try:
+            self.path(file)
+        except NotThere:
+            return None
+        except Refused as error:
+            return error
+        return None
+
     def path_to_write(self, file: str) -> Path:
         """Where a file of that name would be written; the same rules, and it need not exist."""
         full = self._checked_join(file)
+        if not is_possible_name(file):
+            raise Refused(f"{_shorten(file)} cannot be a file's name on this system")
         folder = os.path.realpath(os.path.dirname(full))
         inside = any((folder + os.sep).startswith(home + os.sep) for home in self._inside)
         if not inside or os.path.islink(full):

@@ -95,13 +95,7 @@ class DatabaseKind:
             yield
         except sqlite3.Error as error:
             words = str(error).rstrip(".")
-            operational = isinstance(error, sqlite3.OperationalError)
-            if operational and "locked" in words:
-                remedy = "another program has locked it; run the same command again"
-            elif operational and "full" in words:
-                remedy = "make room on the disk and run the same command again"
-            else:
-                remedy = self.remedy_damaged
+            remedy = _system_remedy(error) or self.remedy_damaged
             raise self.error(
                 f"the {self.what} cannot be used ({words})", where=str(path), remedy=remedy
             ) from None
@@ -130,3 +124,24 @@ class DatabaseKind:
             with suppress(sqlite3.Error):
                 base.execute("ROLLBACK")
             raise
+
+
+def _system_remedy(error: sqlite3.Error) -> str:
+    """What to do where the system is at fault, not the file; '' where the file is."""
+    name = getattr(error, "sqlite_errorname", "")
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return "another program has locked it; run the same command again"
+    if name == "SQLITE_FULL":
+        return "make room on the disk, or choose another place, and run the same command again"
+    if name.startswith("SQLITE_READONLY"):
+        return "nothing may be written there: choose another place"
+    if name.startswith("SQLITE_NOMEM"):
+        return "close other programs, or use a smaller --concurrency"
+    if name.startswith(("SQLITE_IOERR", "SQLITE_PROTOCOL")):
+        if any(word in name for word in ("LOCK", "SHM", "PROTOCOL")):
+            return "its file system cannot lock files: choose a place on a local disk"
+        return (
+            "the disk is full or failed: make room, or choose another place on a local disk, and run the "
+            "same command again"
+        )
+    return ""

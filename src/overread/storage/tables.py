@@ -94,9 +94,11 @@ def guess_delimiter(header: str, known: Collection[str] = ()) -> str:
     (',', ';')
     """
     wanted = {name.casefold() for name in known}
+    # A carriage return alone ends a line as well, for those who write one.
+    first = next(iter(header.lstrip("\r\n").splitlines()), "")[: 1 << 16]
 
     def columns(sign: str) -> tuple[int, int]:
-        cells = next(csv.reader([header.rstrip("\r\n")[: 1 << 16]], delimiter=sign), [])
+        cells = next(csv.reader([first], delimiter=sign), [])
         return sum(cell.strip().casefold() in wanted for cell in cells), len(cells)
 
     return max(DELIMITERS, key=columns)

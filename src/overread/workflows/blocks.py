@@ -11,11 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from overread.core import Box, Case, Geometry, Mask, Picture, Query, Reading, Region, Slices, Volume, Whole
+from overread.core import (
+    Box,
+    Case,
+    Geometry,
+    Mask,
+    Picture,
+    Query,
+    Reading,
+    Region,
+    SentImage,
+    Slices,
+    Volume,
+    Whole,
+)
 from overread.errors import BadReply, ReaderError
 from overread.pixels.geometry import from_ras, ras_geometry
+from overread.pixels.montages import closeup_slices, tile_edges
 from overread.pixels.relative_boxes import RelativeBox
 from overread.pixels.sparse_masks import to_sparse_mask
+from overread.prompts.box_words import BoxFrame
 from overread.prompts.replies import ParsedReply, json_parser
 from overread.session import Session
 
@@ -93,6 +108,21 @@ class CaseScan:
         found = json_parser(Blocks)(reply)
         self.check_spans(block.span for block in found.value.blocks)
         return ParsedReply(found.value.blocks, found.repaired)
+
+    def frame(self, shown: SentImage, *, closer: bool = False) -> BoxFrame:
+        """The tiles of a montage of this CT, on which boxes are marked; `closer` for a close-up."""
+        if self._session.reader.boxes.unit == "share":
+            return BoxFrame(shown)  # shares are those of a tile whichever it is
+        settings = self._session.settings
+        tiles = tile_edges(
+            shown.width,
+            shown.height,
+            shown.region,
+            self.last,
+            windows=len(settings.windows),
+            count=closeup_slices(settings.slices) if closer else settings.slices,
+        )
+        return BoxFrame(shown, tiles)
 
     def slices(self, span: tuple[int, int]) -> Slices:
         """Some of its slices as a region."""

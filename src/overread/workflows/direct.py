@@ -17,7 +17,14 @@ from overread.workflows.final_question import (
     cached_schema,
     report_instruction,
 )
-from overread.workflows.prompt_values import NOT_GIVEN, format_options, format_windows, prompt_for
+from overread.workflows.guided import ask_guided_report
+from overread.workflows.prompt_values import (
+    NOT_GIVEN,
+    describe_pictures,
+    format_options,
+    format_windows,
+    prompt_for,
+)
 
 
 async def direct(case: Case, session: Session) -> Reading:
@@ -27,7 +34,9 @@ async def direct(case: Case, session: Session) -> Reading:
         # Not stripped: cached replies are found by the exact words.
         told = {"history": history if history.strip() else NOT_GIVEN, "options": format_options(case)}
         show = await session.show_async()
-        prompt = prompt_for(session, "choose")
+        expert = _format_expert_words(case, session)
+        told |= {"expert": expert} if expert else {}
+        prompt = prompt_for(session, "choose-told" if expert else "choose")
         return session.reading(**await ask_choice(case, session, prompt, told, show=show))
     if case.queries:
         return await ground_queries(case, session, _ground_by_boxes)
@@ -36,21 +45,35 @@ async def direct(case: Case, session: Session) -> Reading:
         show, prompt = await session.show_async(), prompt_for(session, "answer")
         return session.reading(**await ask_answer(session, prompt, told, show=show))
     if case.pictures:
+        if session.hints.trace:
+            return session.reading(**await ask_guided_report(case, session))
         told = {"instruction": report_instruction(case)}
         return session.reading(**await ask_report(session, "report", told, show=await session.show_async()))
     # This case only: the next one may have something to ask.
     raise ReaderError("the case has no options, no sentences to locate and no picture to report on")
 
 
+def _format_expert_words(case: Case, session: Session) -> str:
+    """What the run reveals of the experts' words, under the headings that `twi` has for its own."""
+    hints, parts = session.hints, []
+    if hints.captions:
+        parts.append(f"What each picture shows:\n{describe_pictures(case, hints.captions)}")
+    if hints.summary:
+        parts.append(f"Summary of the imaging findings:\n{hints.summary}")
+    return "\n\n".join(parts)
+
+
 async def _ground_by_boxes(scan: CaseScan, query: Query, session: Session) -> Mask:
     """A reader of words is shown a montage of slices and marks boxes, which become the mask."""
+    show = await session.show_async()
     blocks = await session.ask(
         "ground",
         {"finding": query.text, "windows": format_windows(session)},
         scan.parse_blocks,
         task="ground",
-        show=await session.show_async(),
+        show=show,
         schema=cached_schema(Blocks),
         query=query,
+        frame=await session.run_in_thread(lambda: scan.frame(show[0])),
     )
     return await scan.hand_in_mask(query, blocks)

@@ -69,6 +69,7 @@ async def _ground_in_two_looks(scan: CaseScan, query: Query, session: Session) -
 async def _ask_boxes(scan: CaseScan, span: Span, query: Query, session: Session) -> list[Block]:
     """The boxes that are marked in some slices."""
     region = scan.slices(span)
+    shown = await show_closeup(session, region)
     values = {
         "finding": query.text,
         "windows": format_windows(session),
@@ -80,10 +81,11 @@ async def _ask_boxes(scan: CaseScan, span: Span, query: Query, session: Session)
         values,
         scan.parse_blocks,
         task="ground",
-        show=[await show_closeup(session, region)],
+        show=[shown],
         schema=_BLOCKS,
         query=query,
         kind=None,
+        frame=await session.run_in_thread(lambda: scan.frame(shown, closer=True)),
     )
     add_answer_step(session, "look", [region, *(r for block in found for r in scan.block_regions(block))])
     return found

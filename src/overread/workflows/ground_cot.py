@@ -13,16 +13,17 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, Field
 
-from overread.core import Case, Mask, Query, Reading, Region, SentImage
+from overread.core import Case, ChainLevel, ChainLink, Mask, Query, Reading, Region, SentImage
 from overread.language.text import one_line
 from overread.ontology import lung_anatomy
 from overread.pixels.relative_boxes import RelativeBox, enclosing_box
+from overread.prompts.box_words import BoxFrame
 from overread.prompts.replies import ParsedReply, json_parser, strict_schema
 from overread.session import Session
 from overread.workflows.blocks import Block, Blocks, CaseScan, ground_queries, to_whole_slice
 from overread.workflows.prompt_values import add_answer_step, format_windows, show_closeup
 
-LEVELS = ("lung", "lobe", "segment")
+LEVELS: tuple[ChainLevel, ...] = ("lung", "lobe", "segment")
 """The levels between the whole scan and the lesion."""
 _RIM, _LEAST = 0.1, 0.1
 """What is shown around a place, in shares of its size; and the least of a slice that is shown."""
@@ -61,7 +62,8 @@ async def ground_cot(case: Case, session: Session) -> Reading:
 
 async def _ground_by_levels(scan: CaseScan, query: Query, session: Session) -> Mask:
     chain = _Chain(scan, query, session)
-    session.add_step("look", f"scan: looked for: {query.text}", [scan.whole])
+    first = ChainLink(query=query.id, level="scan")
+    session.add_step("look", f"scan: looked for: {query.text}", [scan.whole], link=first)
     for level in LEVELS:
         await chain.ask_level(level)
     return await scan.hand_in_mask(query, await chain.ask_lesion())
@@ -83,47 +85,53 @@ class _Chain:
     part: RelativeBox | None = None
     """The part of each slice that is left."""
 
-    async def ask_level(self, level: str) -> None:
+    async def ask_level(self, level: ChainLevel) -> None:
         """Ask for the places of one level, and go on within them."""
+        shown = await self._show_remaining()
         found = await self.session.ask(
             "cot-place",
             {**self._prompt_values(), "level": level, "names": structure_names(level, self.structures)},
             self._parse_places,
             task="ground",
-            show=[await self._show_remaining()],
+            show=[shown],
             schema=_PLACES,
             query=self.query,
             kind=None,
+            frame=await self._frame(shown),
         )
         places = [(one_line(place.structure), to_whole_slice(place, self.part)) for place in found.places]
         names = list(dict.fromkeys(name for name, _ in places))
         regions = [region for name, block in places for region in self.scan.block_regions(block, name)]
         thought = one_line(found.thought) or "; ".join(names) or "passed over"
-        add_answer_step(self.session, "look", regions or [self._region()], f"{level}: {thought}")
+        link = ChainLink(query=self.query.id, level=level, structures=tuple(names))
+        add_answer_step(self.session, "look", regions or [self._region()], f"{level}: {thought}", link)
         if places:
             self.structures = names
-            span = self._narrow([block for _, block in places])
-            where = f"{'; '.join(names)} (slices {span[0]} to {span[1]})"
-            self.lines.append(f"- {level}: {where}. {thought}")
+            blocks = [block for _, block in places]
+            self.span, self.part = narrow(blocks, self.scan.last)
+            self.lines.append(format_level(level, names, blocks, thought))
         else:
-            self.lines.append(f"- {level}: does not apply. {thought}")
+            self.lines.append(format_level(level, (), (), thought))
 
     async def ask_lesion(self) -> list[Block]:
         """Ask for the boxes of the finding itself, in shares of whole slices."""
+        shown = await self._show_remaining()
         found = await self.session.ask(
             "cot-lesion",
             self._prompt_values(),
             self._parse_lesion,
             task="ground",
-            show=[await self._show_remaining()],
+            show=[shown],
             schema=_LESION,
             query=self.query,
             kind=None,
+            frame=await self._frame(shown),
         )
         blocks = [to_whole_slice(block, self.part) for block in found.blocks]
         regions = [region for block in blocks for region in self.scan.block_regions(block)]
         thought = one_line(found.thought) or f"{len(blocks)} marked"
-        add_answer_step(self.session, "look", regions or [self._region()], f"lesion: {thought}")
+        link = ChainLink(query=self.query.id, level="lesion")
+        add_answer_step(self.session, "look", regions or [self._region()], f"lesion: {thought}", link)
         return blocks
 
     def _parse_places(self, reply: str) -> ParsedReply[Places]:
@@ -146,20 +154,36 @@ class _Chain:
     def _region(self) -> Region:
         return self.scan.whole if self.span is None else self.scan.slices(self.span)
 
+    async def _frame(self, shown: SentImage) -> BoxFrame:
+        """Where boxes are marked on what is shown."""
+        closer = self.span is not None
+        return await self.session.run_in_thread(lambda: self.scan.frame(shown, closer=closer))
+
     async def _show_remaining(self) -> SentImage:
         if self.span is None:
             (shown,) = await self.session.show_async(self.scan.whole)
             return shown
         return await show_closeup(self.session, self.scan.slices(self.span), self.part)
 
-    def _narrow(self, blocks: Sequence[Block]) -> tuple[int, int]:
-        """Keep the smallest place that holds all the blocks, with a rim; gives their slices."""
-        first = min(block.span[0] for block in blocks)
-        last = max(block.span[1] for block in blocks)
-        rim = max(1, round((last - first + 1) * _RIM))
-        self.span = (max(0, first - rim), min(self.scan.last, last + rim))
-        self.part = enclosing_box(*(block.part for block in blocks)).widen(_RIM).at_least(_LEAST)
-        return first, last
+
+def narrow(blocks: Sequence[Block], last: int) -> tuple[tuple[int, int], RelativeBox]:
+    """The slices, and the part of each, that hold all the blocks, with a rim; `last` is the last slice."""
+    first, end = _span(blocks)
+    rim = max(1, round((end - first + 1) * _RIM))
+    span = max(0, first - rim), min(last, end + rim)
+    return span, enclosing_box(*(block.part for block in blocks)).widen(_RIM).at_least(_LEAST)
+
+
+def format_level(level: str, names: Sequence[str], blocks: Sequence[Block], thought: str) -> str:
+    """What was found on a level as the next ones are told; nothing where the level does not apply."""
+    if not blocks:
+        return f"- {level}: does not apply. {thought}"
+    first, end = _span(blocks)
+    return f"- {level}: {'; '.join(names)} (slices {first} to {end}). {thought}"
+
+
+def _span(blocks: Sequence[Block]) -> tuple[int, int]:
+    return min(block.span[0] for block in blocks), max(block.span[1] for block in blocks)
 
 
 def structure_names(level: str, structures: Sequence[str]) -> str:

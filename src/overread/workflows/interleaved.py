@@ -1,8 +1,10 @@
 """Look, crop, say, again and again over the major regions of a radiograph, then the report.
 
-The three arms (`evidence`) ask what each region shows in the same words and differ in what a look
+Three arms (`evidence`) ask what each region shows in the same words and differ in what a look
 gives: `multimodal` tells the box of the region and shows what is in it, `boxes` tells the box,
-`text` neither. The trace has the form of the interleaved records that such arms were compared on:
+`text` neither. The fourth, `words`, looks at the film once, says what all regions show, and reasons in
+words alone from there on. Where a run reveals the reference trace, that stands in place of the
+reader's own looks. The trace has the form of the interleaved records that such arms were compared on:
 what is looked at next, the look with its box and cut-out, the box and the findings in words; at
 last the report is announced.
 """
@@ -20,6 +22,7 @@ from overread.language.text import one_line
 from overread.ontology import xray_regions
 from overread.ontology.regions import MajorRegion
 from overread.pixels.relative_boxes import OrientedImage, RelativeBox, enclosing_box, oriented_image
+from overread.prompts.box_words import BoxFrame
 from overread.prompts.interleaved import (
     ANALYZE,
     HIGHLIGHT,
@@ -32,7 +35,8 @@ from overread.prompts.interleaved import (
 from overread.prompts.replies import ParsedReply, json_parser, strict_schema, text_parser
 from overread.session import Session
 from overread.workflows.final_question import ask_answer, ask_report, report_instruction
-from overread.workflows.prompt_values import add_answer_step, render_fragment
+from overread.workflows.guided import ask_guided_report
+from overread.workflows.prompt_values import add_answer_step, edge_values, format_edges, render_fragment
 
 
 class Edges(BaseModel):
@@ -50,7 +54,21 @@ class Where(BaseModel):
     boxes: list[Edges] = Field(max_length=12)
 
 
+class RegionWords(BaseModel):
+    """What one region shows."""
+
+    region: str = Field(min_length=1, max_length=80)
+    words: str = Field(min_length=1)
+
+
+class WholeLook(BaseModel):
+    """What all regions show, after one look at the film."""
+
+    regions: list[RegionWords] = Field(min_length=1, max_length=40)
+
+
 _WHERE = strict_schema(Where)
+_WHOLE_LOOK = strict_schema(WholeLook)
 
 
 @dataclass(frozen=True)
@@ -76,9 +94,14 @@ async def interleaved(case: Case, session: Session) -> Reading:
         raise ReaderError(
             "the workflow 'interleaved' is for reports and free-text answers, not for options or masks"
         )
+    if session.hints.trace:
+        return session.reading(**await ask_guided_report(case, session))
     walk = _RegionTour(session, case.pictures[0])
-    for group in xray_regions().groups:
-        await walk.look_at(group)
+    if session.settings.evidence == "words":
+        await walk.look_once()
+    else:
+        for group in xray_regions().groups:
+            await walk.look_at(group)
     parts = await _conclude(case, session, walk.looks)
     own = tuple(Finding(text=look.words, regions=(look.box,) if look.box else ()) for look in walk.looks)
     return session.reading(findings=own or None, **parts)
@@ -103,7 +126,14 @@ class _RegionTour:
         box, part, cutout, exchange = None, None, None, None
         if self._evidence != "text":
             part = await session.ask(
-                "interleaved-where", named, parse_location, task="locate", show=show, schema=_WHERE, kind=None
+                "interleaved-where",
+                named,
+                parse_location,
+                task="locate",
+                show=show,
+                schema=_WHERE,
+                kind=None,
+                frame=BoxFrame(show[0]),
             )
             if part is None:
                 return
@@ -120,6 +150,26 @@ class _RegionTour:
         self._record_look(look)
         self.looks.append(look)
 
+    async def look_once(self) -> None:
+        """All regions in one look at the film, which is not shown again."""
+        session = self._session
+        names = [f"- {group.name} ({', '.join(group.members)})" for group in xray_regions().groups]
+        said = await session.ask(
+            "interleaved-once",
+            {"regions": "\n".join(names)},
+            json_parser(WholeLook),
+            task="describe",
+            show=await session.show_async(self._whole),
+            schema=_WHOLE_LOOK,
+            kind=None,
+        )
+        session.add_step("look", "", [self._whole], exchange=len(session.exchanges) - 1)
+        for one in said.regions:
+            announced = ANALYZE.format(ordinal=ordinal(len(self.looks)), region=one_line(one.region))
+            told = f"{neutralise_marks(announced)} {neutralise_marks(one.words)}\n\n"
+            add_answer_step(session, "say", [self._whole], told)
+            self.looks.append(_RegionLook(one_line(one.region), one.words))
+
     async def _stored_film(self) -> OrientedImage:
         """The film as it is stored; opened once, when something is to be found in it."""
         if self._film is None:
@@ -129,7 +179,7 @@ class _RegionTour:
 
     def _evidence_words(self, part: RelativeBox | None) -> str:
         """What the arm (`evidence`) tells the reader about the region, besides its name."""
-        return render_fragment(self._session, f"evidence-{self._evidence}", _format_edges(part))
+        return render_fragment(self._session, f"evidence-{self._evidence}", edge_values(part))
 
     def _record_look(self, look: _RegionLook) -> None:
         """The steps of one look, in the words that interleaved records have."""
@@ -160,29 +210,27 @@ def parse_location(reply: str) -> ParsedReply[RelativeBox | None]:
     return ParsedReply(enclosing_box(*parts) if parts else None, found.repaired)
 
 
-def _format_edges(part: RelativeBox | None) -> dict[str, str]:
-    return {} if part is None else {name: f"{edge:.3f}" for name, edge in vars(part).items()}
-
-
 def _format_notes(looks: list[_RegionLook]) -> str:
     """What was said so far, region by region, with the boxes where the arm has any."""
     lines = []
     for look in looks:
-        edges = ", ".join(f"{name} {edge}" for name, edge in _format_edges(look.part).items())
+        edges = format_edges(look.part)
         lines.append(f"- {look.region}{f' ({edges})' if edges else ''}: {one_line(look.words)}")
     return "\n".join(lines) or "nothing yet"
 
 
 async def _conclude(case: Case, session: Session, looks: list[_RegionLook]) -> dict[str, Any]:
-    """The report, or the answer, from the film, the cut-outs in their order, and the notes."""
-    show = await session.show_async()
+    """The report, or the answer, from the notes, the film and the cut-outs, as far as the arm has them."""
+    in_words = session.settings.evidence == "words"
+    show = [] if in_words else await session.show_async()
     show += [look.cutout for look in looks if look.cutout]
+    tail = "-words" if in_words else ""
     places: list[Region] = [look.box for look in looks if look.box]
     if case.asks == "answer" and case.instruction:
         told = {"question": case.instruction, "notes": _format_notes(looks)}
-        return await ask_answer(session, "interleaved-answer", told, show=show, regions=places)
+        return await ask_answer(session, f"interleaved-answer{tail}", told, show=show, regions=places)
     told = {"instruction": report_instruction(case), "notes": _format_notes(looks)}
-    parts = await ask_report(session, "interleaved-report", told, show=show, kind=None)
+    parts = await ask_report(session, f"interleaved-report{tail}", told, show=show, kind=None)
     add_answer_step(session, "conclude", (), REPORT_CUE)
     # A mark of a look in the report would be taken for one.
     return {"report": parts["report"].replace(IMAGE, " ").strip()}

@@ -7,13 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from overread.core import Case, Picture, Region, SentImage, Slices
-from overread.pixels.montages import encode_closeup
+from overread.core import Case, ChainLink, Picture, Region, SentImage, Slices
+from overread.language.text import one_line
+from overread.pixels.montages import closeup_slices, encode_closeup
 from overread.pixels.relative_boxes import RelativeBox
 from overread.prompts import find_prompt
 from overread.session import Session, StepKind
 
 NOT_GIVEN = "not given"
+NO_PICTURES = "No picture is shown."
 
 
 async def show_closeup(session: Session, region: Slices, part: RelativeBox | None = None) -> SentImage:
@@ -33,7 +35,7 @@ async def show_closeup(session: Session, region: Slices, part: RelativeBox | Non
                 longest=settings.longest,
                 media=settings.media,
                 windows=settings.windows,
-                count=max(1, settings.slices // 2),
+                count=closeup_slices(settings.slices),
             ),
             how=("closer", part),
         )
@@ -42,11 +44,15 @@ async def show_closeup(session: Session, region: Slices, part: RelativeBox | Non
 
 
 def add_answer_step(
-    session: Session, kind: StepKind, regions: Sequence[Region], text: str | None = None
+    session: Session,
+    kind: StepKind,
+    regions: Sequence[Region],
+    text: str | None = None,
+    link: ChainLink | None = None,
 ) -> None:
     """Add a step for the last answer: with its own words, or with `text`."""
     words = last_reply_text(session) if text is None else text
-    session.add_step(kind, words, regions, exchange=len(session.exchanges) - 1)
+    session.add_step(kind, words, regions, exchange=len(session.exchanges) - 1, link=link)
 
 
 def last_reply_text(session: Session) -> str:
@@ -61,6 +67,20 @@ def render_fragment(session: Session, prompt: str, values: Mapping[str, str]) ->
     wording = find_prompt(prompt, Path(own) if own else None)
     session.prompts[prompt] = wording.digest
     return wording.render(values)[1]
+
+
+def edge_values(part: RelativeBox | None) -> dict[str, str]:
+    """The edges of a part, each for a prompt; nothing where there is none."""
+    return {} if part is None else {name: f"{edge:.3f}" for name, edge in vars(part).items()}
+
+
+def format_edges(part: RelativeBox | None) -> str:
+    """The edges of a part in one line.
+
+    >>> format_edges(RelativeBox(0, 0.25, 0.5, 1))
+    'left 0.000, top 0.250, right 0.500, bottom 1.000'
+    """
+    return ", ".join(f"{name} {edge}" for name, edge in edge_values(part).items())
 
 
 def prompt_for(session: Session, prompt: str) -> str:
@@ -91,3 +111,13 @@ def format_timepoint(picture: Picture) -> str:
     ['examination 2', '']
     """
     return "" if picture.timepoint is None else f"examination {picture.timepoint}"
+
+
+def describe_pictures(case: Case, texts: Mapping[str, str]) -> str:
+    """What is said of each picture, by its number and its examination."""
+    lines = []
+    for number, picture in enumerate(case.pictures, 1):
+        time = format_timepoint(picture)
+        named = f"Picture {number} ({time})" if time else f"Picture {number}"
+        lines.append(f"{named}: {one_line(texts.get(picture.name, '')) or 'not described'}")
+    return "\n".join(lines) or NO_PICTURES

@@ -1,8 +1,8 @@
 """Think with images: findings for each picture, one summary, the options weighed, the answer.
 
 Then, where the settings ask for it, the discussion of the case for students. Where a run reveals
-the experts' captions or their summary, these stand in place of the reader's own, which it is then
-not asked for; what the reader did not say is not in its reading.
+the experts' captions, these stand in place of the reader's own findings; their summary stands in
+place of its findings and its summary. What the reader is then not asked for is not in its reading.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from overread.prompts.replies import (
 from overread.session import Session
 from overread.workflows.final_question import parse_explanation
 from overread.workflows.prompt_values import (
+    NO_PICTURES,
     add_answer_step,
+    describe_pictures,
     format_history,
     format_options,
     format_timepoint,
     prompt_for,
 )
 
-_NO_PICTURES = "No picture is shown."
+_IN_SUMMARY = "Not described one by one; the summary tells what they show together."
 
 
 async def twi(case: Case, session: Session) -> Reading:
@@ -45,7 +47,7 @@ async def twi(case: Case, session: Session) -> Reading:
     if not case.options:
         raise ReaderError("the workflow 'twi' needs a case with options")
     findings = await _ask_findings(case, session)
-    described = _describe_pictures(case, session.hints.captions or findings)
+    described = _describe(case, session, findings)
     summary = await _ask_summary(case, session, described)
     weighed = await _ask_differential(case, session, described, summary)
     own = tuple(Finding(text=text, regions=(Whole(picture=name),)) for name, text in findings.items())
@@ -66,7 +68,7 @@ async def twi(case: Case, session: Session) -> Reading:
 
 async def _ask_findings(case: Case, session: Session) -> dict[str, str]:
     """Picture → what the reader says of it; one question each, with that picture alone."""
-    if session.hints.captions:
+    if session.hints.captions or session.hints.summary:
         return {}
     found: dict[str, str] = {}
     for number, picture in enumerate(case.pictures, 1):
@@ -88,14 +90,11 @@ async def _ask_findings(case: Case, session: Session) -> dict[str, str]:
     return found
 
 
-def _describe_pictures(case: Case, texts: Mapping[str, str]) -> str:
-    """What is said of each picture, by its number and its examination."""
-    lines = []
-    for number, picture in enumerate(case.pictures, 1):
-        time = format_timepoint(picture)
-        named = f"Picture {number} ({time})" if time else f"Picture {number}"
-        lines.append(f"{named}: {one_line(texts.get(picture.name, '')) or 'not described'}")
-    return "\n".join(lines) or _NO_PICTURES
+def _describe(case: Case, session: Session, findings: Mapping[str, str]) -> str:
+    """What is said of each picture: by the experts, by the reader, or only in the experts' summary."""
+    if session.hints.summary and not session.hints.captions and case.pictures:
+        return _IN_SUMMARY
+    return describe_pictures(case, session.hints.captions or findings)
 
 
 async def _ask_summary(case: Case, session: Session, described: str) -> str | None:
@@ -155,7 +154,7 @@ async def _ask_differential(
     values = {
         "history": format_history(case),
         "findings": described,
-        "summary": summary or _NO_PICTURES,
+        "summary": summary or NO_PICTURES,
         "options": format_options(case),
     }
     if not session.settings.image_ratio:
@@ -263,7 +262,7 @@ async def _ask_discussion(
     values = {
         "history": format_history(case),
         "findings": described,
-        "summary": summary or _NO_PICTURES,
+        "summary": summary or NO_PICTURES,
         "diagnosis": diagnosis,
         "explanation": found.explanation or "none was given",
     }

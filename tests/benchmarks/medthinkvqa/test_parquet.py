@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 import overread
+from overread.benchmarks.parquet_rows import read_parquet_rows
 from overread.errors import NotThere, PictureError
 from tests.benchmarks.medthinkvqa.entries import Copy, entries, errors
 from tests.jsonl_rows import read_rows, write_rows
@@ -168,6 +172,57 @@ def test_packed_columns_of_others_are_not_trusted(sketch: Path, tmp_path: Path, 
     assert errors(tmp_path) == ["unreadable-file"]
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_dictionary_that_repeats_a_huge_text_is_refused(tmp_path: Path, nested: bool) -> None:
+    """A file of a few kilobytes whose rows would take 26 GB: one sentence, and memory for a few texts."""
+    huge = "x" * (40 << 20)
+    told: Any = pa.DictionaryArray.from_arrays(pa.array([0] * 640, pa.int32()), pa.array([huge]))
+    if nested:
+        told = pa.ListArray.from_arrays(pa.array(range(0, 641, 40), pa.int32()), told)
+    table = pa.table({"title": told})
+    parquet.write_table(
+        table,
+        tmp_path / "test.parquet",
+        compression="zstd",
+        dictionary_pagesize_limit=1 << 30,
+        store_schema=False,
+    )
+    del table, told, huge
+    assert (tmp_path / "test.parquet").stat().st_size < 100_000
+    program = (
+        "import re, sys; from pathlib import Path; "
+        "from overread.benchmarks.parquet_rows import read_parquet_rows\n"
+        "try: list(read_parquet_rows(Path(sys.argv[1])))\n"
+        "except ValueError as error: print(error)\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+)', Path('/proc/self/status').read_text())[1])"
+    )
+    words = [sys.executable, "-c", program, str(tmp_path / "test.parquet")]
+    said, kilobytes = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == "a text of 41,943,040 bytes in the column title; 4,194,304 are the most"
+    assert int(kilobytes) < 500_000
+    (defect,) = overread.check("medthinkvqa", tmp_path)
+    assert "41,943,040 bytes" in defect.found
+
+
+def test_dictionaries_of_sound_files_are_read_as_they_are(tmp_path: Path) -> None:
+    """Nested lists in several row groups, dictionaries that overflow into plain pages: the same rows."""
+    generator = np.random.default_rng(0)
+    letters = np.array(list("abcdefgh "))
+
+    def words() -> str:
+        return "".join(generator.choice(letters, 700))
+
+    rows = [
+        {"title": words(), "captions": [{"text": words(), "n": n} for n in range(number % 5)], "same": "yes"}
+        for number in range(900)
+    ]
+    table = pa.Table.from_pylist(rows)
+    for group in (900, 130):
+        parquet.write_table(table, tmp_path / "a.parquet", row_group_size=group)
+        assert list(read_parquet_rows(tmp_path / "a.parquet")) == rows
+
+
+@pytest.mark.slow
 def test_a_column_that_unpacks_to_gigabytes_is_refused(sketch: Path, tmp_path: Path) -> None:
     """What the file's own metadata says of its size is looked at before anything is unpacked."""
     rows = read_rows(sketch / "medthinkvqa" / "test.jsonl")
@@ -178,3 +233,17 @@ def test_a_column_that_unpacks_to_gigabytes_is_refused(sketch: Path, tmp_path: P
     assert (tmp_path / "test.parquet").stat().st_size < 200_000
     (defect,) = overread.check("medthinkvqa", tmp_path)
     assert "unpacks to" in defect.found
+
+
+def test_a_page_that_asks_for_gigabytes_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    """A header read from other bytes may state any size; room is made for it before it is found out."""
+    path = tmp_path / "test.parquet"
+    parquet.write_table(pa.table({"id": ["a", "b"]}), path)
+    start = parquet.read_metadata(path).row_group(0).column(0).dictionary_page_offset
+    data = bytearray(path.read_bytes())
+    # The kind of the page, then its size unpacked: two billion, as Thrift writes it.
+    assert data[start : start + 3] == bytes([0x15, 0x04, 0x15])
+    data[start + 3 : start + 4] = bytes([0x80, 0xD0, 0xAC, 0xF3, 0x0E])
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="a page of id says it holds 2,000 MB"):
+        list(read_parquet_rows(path))

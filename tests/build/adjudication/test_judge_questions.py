@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from overread.build.adjudication.judge_questions import (
 from overread.core.verdicts import DiscussionVerdicts, SentenceVerdict, StepVerdict, StepVerdicts
 from overread.errors import UsageError
 from overread.runs.judging.verdict_store import VerdictStore
+from overread.storage.atomic import open_atomic
 
 
 def judged(run: Path, *factual: bool, case: str = "c1") -> Path:
@@ -108,3 +111,36 @@ def test_nothing_judged_and_a_folder_of_something_else_are_refused(tmp_path: Pat
     assert find_judged_run(tmp_path / "checked") is None
     (tmp_path / "checked" / "judged.json").write_text('{"run": 5}')
     assert find_judged_run(tmp_path / "checked") is None
+
+
+def test_a_kill_in_between_leaves_a_folder_that_is_known_for_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was written last: the same again goes on, and what the kill left is gone."""
+    run, folder = judged(tmp_path / "run", True), tmp_path / "checked"
+    whole = write_judge_questions(run, folder)
+    names = sorted(path.name for path in folder.iterdir())
+    for written in range(len(names)):
+        shutil.rmtree(folder)
+        killing = Killing(written)
+        with monkeypatch.context() as patch:
+            for module in ("judge_questions", "question_file"):
+                patch.setattr(f"overread.build.adjudication.{module}.open_atomic", killing)
+            with pytest.raises(KeyboardInterrupt):
+                write_judge_questions(run, folder)
+        assert write_judge_questions(run, folder) == whole
+        assert sorted(path.name for path in folder.iterdir()) == names
+
+
+class Killing:
+    """Writes so many files, and leaves of the next what a kill leaves."""
+
+    def __init__(self, files: int) -> None:
+        self.left = files
+
+    def __call__(self, path: Path) -> Any:
+        self.left -= 1
+        if self.left < 0:
+            (path.parent / f".{'0a' * 16}.part").touch()
+            raise KeyboardInterrupt
+        return open_atomic(path)

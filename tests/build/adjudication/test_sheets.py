@@ -221,3 +221,12 @@ def test_an_import_is_one_line_and_so_comes_whole_or_not_at_all(tmp_path: Path) 
         (there / "adjudication.jsonl").write_bytes(whole[:keep])
         assert queue_of(there, QUESTIONS).current_verdicts() == []
         assert final_verdicts(there, QUESTIONS) == {}
+
+
+def test_a_row_that_ends_before_its_verdict_has_none(tmp_path: Path) -> None:
+    """Programs leave out empty cells at the end of a row; such a row is counted as empty."""
+    queue = queue_of(tmp_path, QUESTIONS)
+    file = tmp_path / "ann.csv"
+    file.write_text(f"{HEADER}{QUESTIONS[0].id},ann\n{QUESTIONS[1].id},ann,accept\n", "utf-8")
+    found = import_verdicts(queue, file)
+    assert (found.new, found.empty) == (1, 1)

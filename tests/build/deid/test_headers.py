@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -14,9 +16,9 @@ from pydicom.datadict import keyword_dict
 from pydicom.dataset import Dataset
 
 from overread.build.deid import DeidSecret, Options, clean_dataset, open_secret
-from overread.build.deid.dicom.files import clean_dicom
+from overread.build.deid.dicom.files import clean_dicom, is_dicomdir
 from overread.build.deid.dicom.profile import _load_table
-from overread.errors import UsageError
+from overread.errors import PictureError, UsageError
 from overread.pixels.dicom.file import open_dicom, read_dicom
 from tests.pixels.dicom.dicom_files import RAMP, bundled, grey, stored
 
@@ -179,3 +181,17 @@ def test_the_secret_is_ones_own(tmp_path: Path) -> None:
     short.write_text("abc")
     with pytest.raises(UsageError, match="guessed"):
         open_secret(short)
+
+
+def test_odd_values_of_a_header_are_no_noise() -> None:
+    """What pydicom would warn of: a UID that is none, in what tells the kind of file and in the header."""
+    told = person(PatientID="", PatientName="", PatientBirthDate="")
+    data = stored(told)
+    odd = data.replace(b"1.2.840.10008.5.1.4", b"1.2.840.\x00\x030UI@\x00.4")
+    odd = odd.replace(told.StudyInstanceUID.encode()[:12], b"1.2.840 zebr")
+    assert odd != data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not is_dicomdir(odd)
+        with suppress(PictureError):
+            clean_dicom(odd, SECRET, Options())

@@ -64,3 +64,15 @@ def test_a_bad_byte_is_named_with_its_line(tmp_path: Path) -> None:
     (source / "rows.csv").write_bytes("report\nfine\nMüller\n".encode("latin-1"))
     (refused,) = deidentify(source, tmp_path / "out", secret=SECRET).refused
     assert "line 3 holds byte 0xfc, which is not UTF-8" in refused.why
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_rows_nested_too_deeply_are_named(tmp_path: Path, name: str) -> None:
+    """Deep enough that reading goes well and cleaning does not."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / name).write_text('{"note": ' + "[" * 900 + '"Ann"' + "]" * 900 + "}\n", "utf-8")
+    done = deidentify(source, tmp_path / "out", secret=SECRET)
+    assert [one.why for one in done.refused] == [
+        f"{'line 1' if name == 'rows.jsonl' else 'the file'} is nested too deeply to be cleaned"
+    ]

@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,15 @@ def test_a_failing_write_leaves_nothing_half(tmp_path: Path) -> None:
             ledger.write([entry])
         count = ledger.connection.execute("SELECT count(*) FROM entries").fetchone()
     assert count == (1,)
+
+
+@pytest.mark.parametrize("column", ["outcome", "data", "changes", "verdicts"])
+def test_a_build_that_goes_on_with_decisions_that_no_build_wrote_says_so(tmp_path: Path, column: str) -> None:
+    """One sentence, not a bug: what it reads of its own ledger is checked too."""
+    source = write_reports(tmp_path / "source", "a nodule")
+    out = scripted_build(source, tmp_path / "out", answers, roles=("reader", "auditor")).folder
+    with closing(sqlite3.connect(out / "ledger.sqlite")) as base:
+        base.execute(f"UPDATE entries SET {column} = 'zebra'")
+        base.commit()
+    with pytest.raises(LedgerUnusable, match="holds something that no build writes"):
+        scripted_build(source, out, answers, roles=("reader", "auditor"))

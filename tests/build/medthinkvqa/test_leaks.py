@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from overread.build.item import Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, bundled_names, load_names
 from overread.build.medthinkvqa.fields import DifferentialDiagnoses
 from overread.build.medthinkvqa.leaks import find_leaks, handle_leaks
-from overread.build.medthinkvqa.words import WordIndex, fold, stem
 from overread.build.step_context import LiveStepContext
 from overread.errors import UsageError
+from overread.language.diagnoses.names import DiagnosisNames, bundled_names, load_names
+from overread.language.diagnoses.words import WordIndex, fold, stem
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.raw_cases import make_raw_case
 from overread.phantom.illness.sampler import draw_draft
@@ -68,6 +68,20 @@ def found(history: str, names: DiagnosisNames | None = None) -> list[tuple[str, 
         ("There was no contact with tuberculosis.", "L1", "tuberculosis"),
         ("Tuberculosis could be excluded.", "L1", "Tuberculosis"),
         ("Her mother had tuberculosis.", "L1", "tuberculosis"),
+        ("Known case of pulmonary sarcoidosis.", "L1", "pulmonary sarcoidosis"),
+        ("K/c/o Boeck's disease, on steroids.", "L1", "Boeck's disease"),
+        ("Hx of IPF.", "L1", "IPF"),
+        ("Past medical history: pulmonary sarcoidosis.", "L1", "pulmonary sarcoidosis"),
+        ("Concern for TB.", "L1", "TB"),
+        ("A family history of tuberculosis.", "L1", "tuberculosis"),
+        ("No personal or family history of tuberculosis.", "L1", "tuberculosis"),
+        ("Without fever, diagnosed with pulmonary sarcoidosis.", "L3", "pulmonary sarcoidosis"),
+        ("No fever, pulmonary sarcoidosis was confirmed.", "L3", "pulmonary sarcoidosis"),
+        ("Not diagnosed with pulmonary sarcoidosis.", "L1", "pulmonary sarcoidosis"),
+        ("Her sister has biopsy-proven pulmonary sarcoidosis.", "L1", "pulmonary sarcoidosis"),
+        ("No family history of gout, diagnosed with TB.", "L2", "TB"),
+        ("No family history of note, TB in 2009.", "L1", "TB"),
+        ("No fever, family history of tuberculosis.", "L1", "tuberculosis"),
     ],
 )
 def test_every_way_of_naming_is_found_with_its_place(history: str, level: str, evidence: str) -> None:
@@ -92,6 +106,27 @@ def test_every_way_of_naming_is_found_with_its_place(history: str, level: str, e
 )
 def test_what_merely_suggests_is_no_leak(history: str) -> None:
     """Symptoms, general words, small letters that look like an acronym, words apart."""
+    assert found(history) == []
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        "No family history of sarcoidosis.",
+        "There is no known family history of gout, tuberculosis or sarcoidosis.",
+        "He denies any family history of TB.",
+        "She denied a family history of tuberculosis.",
+        "Family history is negative for sarcoidosis.",
+        "Family history: no tuberculosis.",
+        "No known case of tuberculosis in the family.",
+        "No history of sarcoidosis among her relatives.",
+        "A family history of tuberculosis was denied.",
+        "Without a family history of TB or IPF.",
+        "No relatives with tuberculosis.",
+    ],
+)
+def test_a_family_history_that_is_denied_is_no_leak(history: str) -> None:
+    """It tells nothing of the patient, under whatever name."""
     assert found(history) == []
 
 
@@ -124,11 +159,13 @@ def test_the_list_knows_a_diagnosis_only_if_all_its_words_fit() -> None:
 def test_a_file_of_ones_own_adds_names(tmp_path: Path) -> None:
     """A synonym from the user's file is found, and the house's are still there."""
     file = tmp_path / "own.toml"
-    file.write_text('[[diagnosis]]\nnames = ["Erdheim-Chester disease"]\nalso = ["lipoid granulomatosis"]\n')
+    file.write_text(
+        '[[diagnosis]]\nnames = ["Erdheim-Chester disease"]\nalso = ["polyostotic sclerosing histiocytosis"]\n'
+    )
     names = load_names(str(file))
-    assert found("A lipoid granulomatosis.", names)[0][2] == "Erdheim-Chester disease"
+    assert found("A polyostotic sclerosing histiocytosis.", names)[0][2] == "Erdheim-Chester disease"
     assert found("Morbus Boeck.", names)
-    assert not found("A lipoid granulomatosis.")
+    assert not found("A polyostotic sclerosing histiocytosis.")
 
 
 def test_a_broken_file_of_names_is_told(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from overread.build.item import Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import bundled_names
 from overread.build.medthinkvqa.discussion import prune_discussion
 from overread.build.medthinkvqa.fields import differential_of
 from overread.build.medthinkvqa.icd import classify, code_list, place_category
@@ -23,6 +21,7 @@ from overread.build.medthinkvqa.splits import assign_splits
 from overread.build.medthinkvqa.timepoints import combine_markers, find_markers, find_timepoints
 from overread.build.step_context import LiveStepContext
 from overread.errors import UsageError
+from overread.language.diagnoses.names import bundled_names
 
 
 def context(settings: Mapping[str, str] | None = None, *, seed: int = 0) -> LiveStepContext:
@@ -174,7 +173,7 @@ def test_a_result_that_proves_is_removed_unless_told_otherwise() -> None:
 def test_rules_do_not_guess() -> None:
     """A plain history is answered by nobody, and the answers are kept."""
     data = kept(probed("A cough for three weeks.", "Silicosis"))
-    assert data["probes"] == {"rules": None}
+    assert data["probes"] == {"rules": None, "groups": []}
     assert data["clues"] == []
 
 
@@ -240,26 +239,36 @@ def test_block_and_chapter_are_looked_up() -> None:
     assert given["category"].startswith("J18 - ")
 
 
-def test_the_table_is_whole_and_every_category_of_the_list_stands_in_it() -> None:
-    """22 chapters, 263 blocks without overlap, and a place for each diagnosis that is known."""
-    from overread.build.medthinkvqa.icd import _tables
-
-    tables = _tables()
-    assert (len(tables["chapter"]), len(tables["block"])) == (22, 263)
-    spans = sorted(name.split("-") for name in tables["block"])
-    assert all(one[1] < other[0] for one, other in itertools.pairwise(spans))
+def test_every_category_of_the_list_of_diagnoses_is_one_of_icd10() -> None:
+    """A diagnosis that is known has a place."""
     for known in bundled_names().known:
-        assert known.icd is None or place_category(known.icd, listed=True) is not None
+        assert known.icd is None or place_category(known.icd) is not None, known.names
 
 
-def test_a_code_list_of_ones_own_knows_more(tmp_path: Path) -> None:
-    """A diagnosis that is the title of a category is placed; its four-character codes are not."""
+@pytest.mark.parametrize(
+    ("diagnosis", "category"),
+    [
+        ("Candidiasis", "B37 - Candidiasis"),  # a title
+        ("Pulmonary candidiasis", "B37 - Candidiasis"),  # a part of it
+        ("Abscess of spleen", "D73 - Diseases of spleen"),  # what it includes
+        ("spleen abscess", None),  # rules read no meaning
+    ],
+)
+def test_titles_and_what_they_hold_are_known_without_a_file(diagnosis: str, category: str | None) -> None:
+    """The house's list has every category, and the names that stand under it."""
+    placed: Any = classified(diagnosis).data.get("icd_placed")
+    assert (placed and placed["category"]) == category
+
+
+def test_a_code_list_of_ones_own_stands_in_place_of_the_houses(tmp_path: Path) -> None:
+    """Its titles are given, what it lacks is no category, and a four-character title is none."""
     file = tmp_path / "codes.csv"
-    file.write_text("code,title\nB37,Candidiasis\nB37.1,Pulmonary candidiasis\n")
-    told: Any = classified("Candidiasis", settings={"icd": str(file)}).data["icd_placed"]
-    assert told["category"] == "B37 - Candidiasis"
-    assert told["block"] == "B35-B49 - Mycoses"
-    assert "icd_placed" not in classified("Pulmonary candidiasis", settings={"icd": str(file)}).data
+    file.write_text("code,title\nB37,Thrush\nB37.1,Pulmonary candidiasis\n")
+    for diagnosis in ("Thrush", "Pulmonary candidiasis"):
+        told: Any = classified(diagnosis, settings={"icd": str(file)}).data["icd_placed"]
+        assert told["category"] == "B37 - Thrush"
+        assert told["block"] == "B35-B49 - Mycoses"
+    assert "icd_placed" not in classified("Cholera", settings={"icd": str(file)}).data
 
 
 @pytest.mark.parametrize(
@@ -282,7 +291,7 @@ def test_a_code_list_may_be_any_table(tmp_path: Path, raw: bytes) -> None:
 
 def test_an_unknown_diagnosis_is_kept_and_told() -> None:
     """No category is invented; the ledger says that none was found."""
-    outcome = classified("Erdheim-Chester disease")
+    outcome = classified("Susac syndrome")
     assert outcome.data == {}
     assert "no category is known" in outcome.changes[0].why
 

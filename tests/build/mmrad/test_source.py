@@ -257,3 +257,34 @@ def test_a_report_beside_question_rows_is_taken(tmp_path: Path) -> None:
     assert item.data["report"] == REPORT
     roles = [(one.origin, one.role) for one in pairs_of(item)]
     assert roles == [("report", "told"), ("report", "unboxed"), ("rows", "told"), ("rows", "spare")]
+
+
+def test_a_report_that_was_decoded_wrongly_before_is_a_defect(tmp_path: Path) -> None:
+    """A replacement character is somebody's Latin-1: named with row and field, never built on."""
+    damaged = film_row("b", report=REPORT.replace("The heart", "The c\ufffdur"))
+    outcome = built(tmp_path, [film_row("a"), damaged])
+    (defect,) = outcome.defects
+    assert (defect.code, defect.row, defect.case, defect.field) == ("wrong-encoding", 2, "b", "report")
+    assert [item.id for item in outcome.items] == ["a"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "parquet"])
+def test_a_latin_1_report_is_named_in_every_form(tmp_path: Path, form: str) -> None:
+    """The same defect, with the same question, whatever the table's form."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    row = {"id": "a", "image": "a.png", "report": "A caf\u00e9.", "regions": "{}"}
+    path = tmp_path / f"reports.{form}"
+    text = json.dumps([row] if form == "json" else row, ensure_ascii=False)
+    if form == "csv":
+        text = "id,image,report,regions\na,a.png,A caf\u00e9.,{}\n"
+    path.write_bytes(text.encode("latin-1"))
+    if form == "parquet":
+        report = pa.array(["A caf\u00e9.".encode("latin-1")], pa.binary()).view(pa.string())
+        parquet.write_table(pa.table({**{k: [v] for k, v in row.items()}, "report": report}), path)
+    (defect,) = items(tmp_path, {})
+    assert isinstance(defect, Defect)
+    assert defect.code == "wrong-encoding"
+    assert "0xe9" in defect.found
+    assert "Latin-1" in defect.found

@@ -16,6 +16,7 @@ from overread.benchmarks import check
 from overread.build.adjudication import Queue
 from overread.build.ledger.queries import HistoryEntry, load_history
 from overread.build.mmrad import RECIPE
+from overread.build.mmrad.pairs import pairs_of
 from overread.build.mmrad.trace_looks import looks_of
 from overread.build.mmrad.verification import verdicts_of
 from overread.build.plan import BuildOutcome, BuildPlan
@@ -269,6 +270,69 @@ def test_people_decide_on_what_still_stands(tmp_path: Path) -> None:
     assert "left lower" not in str(item.data["record"])
     last = verdicts_of(item)[-1]
     assert (last.stage, last.verdict, last.by) == (3, "reject", "people")
+
+
+def decide_all(folder: Path, **verdicts: str) -> None:
+    """Two people give these verdicts by the kind of question, `reject` where none is named."""
+    queue = Queue(folder)
+    for person in ("anna", "ben"):
+        for question in queue.open_questions(person):
+            queue.submit(person, question.id, verdicts.get(question.kind.replace("-", "_"), "reject"))
+
+
+def objects_to(words: str) -> Callable[[Asked], str]:
+    """An auditor who objects to the look that says this and to no other."""
+
+    def audits(asked: Asked) -> str:
+        rows = [json.loads(r) for r in asked.words.splitlines() if r.startswith('{"number"')]
+        judged = [
+            {"number": r["number"], "right": False, "problem": "wrong-region", "reason": "It is not there."}
+            if words in r["words"]
+            else {"number": r["number"], "right": True}
+            for r in rows
+        ]
+        return js(looks=judged)
+
+    return audits
+
+
+@pytest.mark.parametrize(
+    "where", [pytest.param("no region", marks=pytest.mark.slow), "heart and the mediastinal region"]
+)
+def test_rejecting_the_reports_own_words_changes_their_region(tmp_path: Path, where: str) -> None:
+    """The words are the report's, so the pair is wrong: people say where it belongs, and there it is told."""
+    own = look("Consolidation in the right lower lung zone.", "right lower lung zone")
+    script = Script([own, *GOOD[1:]], [own, *GOOD[1:]], audits=objects_to("Consolidation"))
+    scripted(tmp_path, script)
+    decide_all(tmp_path / "out")
+    again, _ = scripted(tmp_path, script)
+    assert again.waiting == 1
+    (question,) = Queue(tmp_path / "out").open_questions("anna")
+    assert (question.kind, "lungs" in question.choices) == ("sentence-region", False)
+    decide_all(tmp_path / "out", sentence_region=where)
+    outcome, _ = scripted(tmp_path, script)
+    (item,) = outcome.items
+    told = [one.major for one in looks_of(item) if own["words"] in one.sentences]
+    places = [] if where == "no region" else [where]
+    assert told == places
+    (pair,) = [one for one in pairs_of(item) if one.text == own["words"]]
+    assert (pair.role, list(pair.told)) == ("told" if places else "nowhere", places)
+    assert any("pair of sentence" in one.what for one in step_of(tmp_path, "people").entry.changes)
+
+
+def test_own_words_in_a_wrong_region_go_where_they_belong(tmp_path: Path) -> None:
+    """Said of the trachea and nowhere else: rejected there, the sentence is told of the pleura."""
+    moved = look(f"{TRACHEA['words']} No pleural effusion.", "trachea")
+    thick = look("The costophrenic angles are sharp.", *ANGLES)
+    trace = [LUNG, thick, HEART, moved]
+    scripted(tmp_path, Script(trace, trace))
+    decide_all(tmp_path / "out")
+    outcome, _ = scripted(tmp_path, Script(trace, trace))
+    (item,) = outcome.items
+    told = [one.major for one in looks_of(item) if "No pleural effusion." in one.sentences]
+    assert len(told) == 1
+    assert "pleura" in told[0]
+    assert any(TRACHEA["words"] in one.sentences for one in looks_of(item))
 
 
 def test_people_may_accept_and_may_be_left_out(tmp_path: Path) -> None:

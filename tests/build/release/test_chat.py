@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 import overread
-from overread.build.release.export_formats import export_release
+from overread.build.release.chat_styles import STYLES
+from overread.build.release.export_formats import FORMATS, export_release
 from overread.errors import UsageError
 from overread.prompts.replies import json_parser, letter_parser
 from overread.workflows.blocks import Blocks
@@ -46,7 +47,7 @@ def test_diagnosis_chats_ask_as_the_house_asks(sketch: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("benchmark", ["medthinkvqa", "rexgroundingct", "mmrad"])
-@pytest.mark.parametrize("style", ["qwen", "llava"])
+@pytest.mark.parametrize("style", list(STYLES))
 def test_test_cases_are_asked_and_not_answered(
     sketch: Path, tmp_path: Path, benchmark: str, style: str
 ) -> None:
@@ -168,3 +169,95 @@ def test_formats_say_whom_they_are_for(sketch: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one style only"):
         export_release("anole", "mmrad", sketch / "mmrad", tmp_path / "out", style="qwen")
     assert not (tmp_path / "out").exists()
+
+
+def test_every_style_that_is_offered_is_written() -> None:
+    """What `--style` takes and what the writer knows are one list."""
+    assert FORMATS["chat"].styles == tuple(STYLES)
+
+
+def test_trl_rows_are_pictures_and_texts_to_the_package_datasets(
+    sketch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`load_dataset("DIR")` from another folder: decoded pictures, plain texts, no key but these.
+
+    TRL takes a part with an `image` key for one that holds its picture already, and a table gives
+    every part every key: so there must be no parts.
+    """
+    datasets = pytest.importorskip("datasets")
+    out = tmp_path / "out"
+    export_release("chat", "medthinkvqa", sketch / "medthinkvqa", out, style="trl")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    told = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "cache"))
+    assert sorted(told) == ["test", "train"]
+    entries = overread.load("medthinkvqa", sketch / "medthinkvqa", "train").entries()
+    for row, entry in zip(told["train"], entries, strict=True):
+        assert set(row) == {"id", "messages", "images"}
+        assert [m["role"] for m in row["messages"]] == ["system", "user", "assistant"]
+        assert all(isinstance(m["content"], str) and set(m) == {"role", "content"} for m in row["messages"])
+        assert not any("<image>" in m["content"] for m in row["messages"])
+        assert len(row["images"]) == len(entry.case.pictures)
+        assert all(
+            isinstance(image, Image.Image) and image.getpixel((0, 0)) is not None for image in row["images"]
+        )
+
+
+def test_swift_rows_have_marks_and_whole_paths(sketch: Path, tmp_path: Path) -> None:
+    """A mark for each picture before the question, and each picture by its whole path."""
+    out = tmp_path / "out"
+    export_release("chat", "medthinkvqa", sketch / "medthinkvqa", out, style="ms-swift")
+    for row in read_rows(out / "train.jsonl"):
+        assert row["messages"][1]["content"].startswith("<image>" * len(row["images"]) + "\n")
+        assert all(Path(file).is_absolute() and Path(file).is_file() for file in row["images"])
+        assert all(Path(file).is_relative_to(out.resolve()) for file in row["images"])
+
+
+def test_llama_factory_finds_rows_by_its_registry(sketch: Path, tmp_path: Path) -> None:
+    """Each split with answers is registered; pictures are named from the folder of the registry."""
+    out = tmp_path / "out"
+    done = export_release("chat", "mmrad", sketch / "mmrad", out, style="llama-factory")
+    known = json.loads((out / "dataset_info.json").read_text("utf-8"))
+    assert list(known) == ["mmrad_train"]  # test has no answers here
+    assert any("test.jsonl has no answers" in note for note in done.notes)
+    (entry,) = known.values()
+    rows = read_rows(out / entry["file_name"])
+    for row in rows:
+        turns = row[entry["columns"]["messages"]]
+        roles = [turn[entry["tags"]["role_tag"]] for turn in turns]
+        assert roles == [entry["tags"][f"{who}_tag"] for who in ("system", "user", "assistant")]
+        pictures = row[entry["columns"]["images"]]
+        assert turns[1][entry["tags"]["content_tag"]].count("<image>") == len(pictures) > 0
+        assert all((out / file).is_file() for file in pictures)
+    more = tmp_path / "more"
+    export_release("chat", "mmrad", sketch / "mmrad", more, style="llama-factory", with_test_truth=True)
+    assert list(json.loads((more / "dataset_info.json").read_text("utf-8"))) == ["mmrad_train", "mmrad_test"]
+
+
+@pytest.mark.parametrize("style", ["trl", "ms-swift", "llama-factory"])
+@pytest.mark.parametrize("mark", ["<image>", "<video>"])
+def test_a_text_with_a_mark_is_left_out_where_the_mark_means_something(
+    copy: Callable[[str], Path], tmp_path: Path, style: str, mark: str
+) -> None:
+    """A history that holds what a program would put something else for: that case is named."""
+    root = copy("medthinkvqa")
+    rows = read_rows(root / "train.jsonl")
+    rows[0]["CLINICAL_HISTORY"] = f"see {mark} above"
+    write_rows(root / "train.jsonl", rows)
+    done = export_release("chat", "medthinkvqa", root, tmp_path / "out", style=style)
+    harmless = style == "trl" and mark == "<video>"
+    assert list(done.left_out) == ([] if harmless else ["train case00001"])
+
+
+@pytest.mark.parametrize(("root", "begin"), [("/data/chest/", "/data/chest/images/"), ("", "images/")])
+def test_pictures_can_be_named_for_another_place(sketch: Path, tmp_path: Path, root: str, begin: str) -> None:
+    """`image_root` stands before every name, in any style; nothing leaves names relative."""
+    for style in STYLES:
+        out = tmp_path / style
+        export_release("chat", "mmrad", sketch / "mmrad", out, style=style, image_root=root)
+        for row in read_rows(out / "train.jsonl"):
+            named = row.get("images") or [row["image"]]
+            assert all(file.startswith(begin) for file in named)
+            assert all((out / file.removeprefix(root)).is_file() for file in named)
+    with pytest.raises(UsageError, match="drop --image-root"):
+        export_release("parquet", "mmrad", sketch / "mmrad", tmp_path / "p", image_root=root)

@@ -17,6 +17,7 @@ from overread.build.release.export_job import CannotExport
 from overread.errors import UsageError
 from overread.pixels.dicom.series import read_series
 from overread.pixels.geometry import make_geometry, to_ras
+from overread.storage.atomic import is_same
 from tests.build.release.tilted_release import BIG, SHAPE, SMALL, release_of, tilted
 
 
@@ -68,6 +69,21 @@ def test_the_made_series_is_the_ct(tmp_path: Path, axes: str) -> None:
     for index in ((0, 0, 0), (8, 6, 5), (2, 5, 1)):
         place = image.TransformPhysicalPointToIndex([float(v) for v in lps(affine, index)])
         assert image.GetPixel(*place) == wanted[index]
+
+
+def test_the_made_series_says_that_it_does_not_know_how_the_patient_lay(tmp_path: Path) -> None:
+    """dciodvfy misses PatientPosition and Laterality: they are there, and empty, as NIfTI tells neither."""
+    pytest.importorskip("highdicom")
+    from pydicom import dcmread
+
+    root = release_of(tmp_path / "release", tilted(), splits=("train",))
+    export_release("dicom-seg", "rexgroundingct", root, tmp_path / "out")
+    for path in (tmp_path / "out/train/train_1_a_1/ct").iterdir():
+        told = dcmread(path)
+        assert "PatientPosition" in told
+        assert "Laterality" in told
+        assert not told.PatientPosition
+        assert not told.Laterality
 
 
 def test_segments_refer_to_the_slices_they_were_drawn_on(tmp_path: Path) -> None:
@@ -181,3 +197,12 @@ def test_an_affine_without_right_angles_makes_no_dicom(tmp_path: Path) -> None:
     root = release_of(tmp_path / "release", affine, splits=("train",))
     with pytest.raises(UsageError, match="right angles"):
         export_release("dicom-seg", "rexgroundingct", root, tmp_path / "out")
+
+
+def test_the_same_release_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Whenever it is exported, and however often: no time of day, and nothing by lot."""
+    pytest.importorskip("highdicom")
+    root = release_of(tmp_path / "release", tilted(), splits=("train",))
+    for name in ("one", "two"):
+        export_release("dicom-seg", "rexgroundingct", root, tmp_path / name)
+    assert is_same(tmp_path / "one" / "train", tmp_path / "two" / "train")

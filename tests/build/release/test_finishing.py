@@ -13,9 +13,11 @@ import pytest
 
 import overread
 from overread.benchmarks import splits_of
+from overread.benchmarks.output import write_once
 from overread.build.release.checksums import CHECKSUMS, list_files, verify_checksums
 from overread.build.release.provenance import Provenance
 from overread.build.release.publication import finish_release
+from overread.build.release.staging import staging_folder
 from overread.errors import NotThere, OverreadError, UsageError
 from tests.jsonl_rows import read_rows, write_rows
 
@@ -123,6 +125,15 @@ def test_croissant_names_sizes_and_sums(copy: Callable[[str], Path]) -> None:
     sums = (root / CHECKSUMS).read_text()
     assert f"{by_id['train.jsonl']['sha256']}  train.jsonl\n" in sums
     assert by_id["images-jpg"]["includes"] == "images/**/*.jpg"
+
+
+def test_a_linked_folder_is_not_handed_on_in_silence(copy: Callable[[str], Path], tmp_path: Path) -> None:
+    """Checksums without the files behind it would pass, and the folder would be missing elsewhere."""
+    root = copy("rexgroundingct")
+    (root / "segmentations").rename(tmp_path / "other-disk")
+    (root / "segmentations").symlink_to(tmp_path / "other-disk")
+    with pytest.raises(UsageError, match="segmentations is a link to a folder"):
+        finish_release(root, "rexgroundingct")
 
 
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="no sha256sum here")
@@ -282,3 +293,26 @@ def test_a_release_that_cannot_be_copied_whole_leaves_nothing(
         finish_release(root, "mmrad", out=tmp_path / "p", private=tmp_path / "t")
     assert isinstance(caught.value, NotThere)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mmrad"]
+
+
+def test_what_a_kill_left_beside_a_whole_folder_goes_when_it_is_refused(tmp_path: Path) -> None:
+    """The folder took its place, and what it was made in was not yet removed."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "file").touch()
+    (tmp_path / ".out.unfinished").mkdir()
+    with pytest.raises(UsageError, match="already exists"), staging_folder(tmp_path / "out"):
+        raise AssertionError("nothing may be written")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_a_kill_left_of_a_comparison_goes_with_the_next(tmp_path: Path) -> None:
+    """A target that is there is written once more beside it and compared; a kill leaves that copy."""
+    target = tmp_path / "train.jsonl"
+    target.write_text("{}\n", "utf-8")
+    (tmp_path / f".{'0af1' * 8}.train.jsonl").touch()
+
+    def write(path: Path) -> None:
+        path.write_text("{}\n", "utf-8")
+
+    write_once(target, write)
+    assert [path.name for path in tmp_path.iterdir()] == ["train.jsonl"]

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 
 from overread.build.rexgroundingct.categories import category_problems
 from overread.build.rexgroundingct.completeness import join_problems, number_problems, rewrite_problems
+from overread.build.rexgroundingct.left_out import (
+    ADMINISTRATIVE,
+    EMPTY,
+    QUALITY,
+    SPECULATION,
+    reason_to_leave_out,
+)
 from overread.build.rexgroundingct.phrase_step import phrase_problems
-from overread.build.rexgroundingct.regions import Rewrite, reply_problems, sort_by_rules
+from overread.build.rexgroundingct.regions import Rewrite, left_out_reasons, reply_problems, sort_by_rules
 from overread.build.rexgroundingct.sentences import sentence_spans
 from overread.language.numerals import find_numerals
 
@@ -97,11 +104,57 @@ def test_a_region_that_is_left_out_or_made_up_is_found() -> None:
     assert "there is no region X" in problems
 
 
-def test_only_identity_and_dates_may_be_left_out() -> None:
-    """A sentence with a finding cannot be put aside."""
-    made = reply(H=[]).model_copy(update={"left_out": ["F3", "F4"]})
+def test_what_tells_or_denies_something_may_not_be_left_out() -> None:
+    """A sentence with a finding cannot be put aside, whatever reason is given."""
+    made = reply(H=[]).model_copy(update={"left_out": {"F3": "empty of findings", "F4": ""}})
     (problem,) = reply_problems(SENTENCES, made)
     assert problem.startswith("F3 was left out")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Patient name: A. B., accession 12345.", ADMINISTRATIVE),
+        ("Compared with the CT dated 12.03.2021.", ADMINISTRATIVE),
+        ("Evaluation is suboptimal because of motion artifacts.", QUALITY),
+        (
+            "Mediastinal structures cannot be evaluated optimally since no contrast material was given.",
+            QUALITY,
+        ),
+        ("Clinical and laboratory correlation is recommended.", SPECULATION),
+        ("Metastasis cannot be excluded.", SPECULATION),
+        ("Not given.", EMPTY),
+        ("There is no pericardial effusion.", None),
+        ("A 6 mm nodule, not seen on the CT dated 12.03.2021.", None),
+        ("There is a faint finding of 8 mm in the middle lobe (nodule?)", None),
+        ("Findings are in favor of atelectasis.", None),
+        ("It contains calcifications.", None),
+    ],
+)
+def test_reasons_for_leaving_out(sentence: str, reason: str | None) -> None:
+    """Administrative, quality, speculation or empty; never what is seen, denied or measured."""
+    assert reason_to_leave_out(sentence) == reason
+    told = SENTENCES | {"F4": sentence}
+    problems = reply_problems(told, reply())
+    assert [problem.startswith("F4 was left out") for problem in problems] == ([] if reason else [True])
+
+
+def test_a_repetition_may_be_left_out_and_something_new_may_not() -> None:
+    """ "Told again" holds where another sentence tells all of it, numbers and sides included."""
+    again = SENTENCES | {"F4": "Nodule of 6 mm, right upper lobe."}
+    assert reply_problems(again, reply()) == []
+    assert left_out_reasons(again, reply()) == {"F4": "told again: F1 tells all of it"}
+    for other in ("Nodule of 7 mm, right upper lobe.", "Nodule of 6 mm, left upper lobe."):
+        (problem,) = reply_problems(SENTENCES | {"F4": other}, reply())
+        assert problem.startswith("F4 was left out")
+
+
+def test_speculation_may_go_from_a_sentence_and_what_is_seen_may_not() -> None:
+    """A supposed metastasis is no loss; a nodule "in favor of" which something speaks is."""
+    told = {"F0": "A 6 mm nodule in the left lung; metastasis cannot be excluded."}
+    assert rewrite_problems(told, [(["F0"], "6 mm left lung nodule.")]) == []
+    shown = {"F0": "A 6 mm nodule in the left lung and an appearance in favor of atelectasis."}
+    assert rewrite_problems(shown, [(["F0"], "6 mm left lung nodule.")]) == ["F0: 'atelectasis' is lost"]
 
 
 def test_a_sentence_may_be_parted_and_two_may_be_joined() -> None:
@@ -192,6 +245,7 @@ def test_categories_must_be_complete_and_known() -> None:
 
 def test_rules_pass_the_checks_they_put_to_models() -> None:
     """What the rules make of the sentences is accounted for in the same way."""
+    assert sort_by_rules(SENTENCES).left_out == {"F4": ""}
     assert reply_problems(SENTENCES, sort_by_rules(SENTENCES)) == []
     assert reply_problems(SENTENCES, sort_by_rules(SENTENCES, wording="american")) == []
 

@@ -36,7 +36,7 @@ TARGETS = {
 
 def item(targets: Mapping[str, Any] = TARGETS, **more: Any) -> Item:
     """A scan with two findings that are to be annotated."""
-    data = {"name": NAME, "targets": targets, **more}
+    data = {"name": NAME, "targets": targets, "split": "train", **more}
     return Item.model_validate({"id": "train_1_a_1", "patient": "train_1", "data": data})
 
 
@@ -112,6 +112,43 @@ def test_only_the_forms_that_are_wanted_go_out(place: Path) -> None:
     assert [p.name for p in (place / "build" / "annotation").iterdir()] == ["redbrick.json"]
     with pytest.raises(UsageError, match="task-formats names 'excel'"):
         asyncio.run(write_tasks([item()], context(place, None, {"task-formats": "excel"})))
+
+
+MANY = labels(*((n, n + 1) for n in range(11)))
+"""Eleven entities, as one finding of the published train split has."""
+
+
+@pytest.mark.parametrize(
+    ("split", "told", "passes"),
+    [("train", "at most three", False), ("val", "every entity", True), ("test", "every entity", True)],
+)
+def test_the_protocol_follows_the_split(place: Path, split: str, told: str, passes: bool) -> None:
+    """Said in every form of task and checked on what comes back; val and test are always marked whole."""
+    scan = item(split=split)
+    settings = {"protocol": "protocol1"}
+    asyncio.run(write_tasks([scan], context(place, None, settings)))
+    out = place / "build" / "annotation"
+    (redbrick,) = json.loads((out / "redbrick.json").read_text())
+    (studio,) = json.loads((out / "label-studio.json").read_text())
+    plain = json.loads((out / "train_1_a_1" / "task.json").read_text())
+    for rule in (redbrick["metaData"]["mark"], studio["data"]["mark"], plain["mark"]):
+        assert told in rule
+    write_mask(place / "build" / "masks" / NAME, [MANY, EFFUSION], AFFINE)
+    found = asyncio.run(collect_masks(scan, context(place, None, settings)))
+    assert isinstance(found, Keep) is passes
+    if not passes:
+        assert "11 entities are marked, and protocol1 marks at most three" in asked(found)
+        again = asyncio.run(collect_masks(scan, context(place, said(found, "accept"), settings)))
+        assert isinstance(again, Keep)
+        assert [change.why for change in again.changes] == [
+            "accepted: 11 entities are marked, and protocol1 marks at most three"
+        ]
+
+
+def test_fewer_entities_than_the_sentence_counts_are_asked_about(place: Path) -> None:
+    """ "Two nodules" with one mark is not all of them."""
+    write_mask(place / "build" / "masks" / NAME, [labels((1, 2)), EFFUSION], AFFINE)
+    assert "the sentence counts 2 and 1 is marked" in asked(taken(place))
 
 
 def _channels(place: Path) -> None:

@@ -47,6 +47,16 @@ def positives(findings: str, impressions: str = "") -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in rows if row[2] == "Y"]
 
 
+def test_a_measured_finding_that_is_told_again_is_merged() -> None:
+    """The same thing in the same lobe of the same size is one; another size is another nodule."""
+    once = "A 6 mm nodule is seen in the right upper lobe."
+    assert positives(f"{once} There is a nodule of 6 mm in the right upper lobe.") == [
+        ("A 6 mm nodule is seen in the right upper lobe", "L0,L1")
+    ]
+    assert len(positives(f"{once} There is a nodule of 8 mm in the right upper lobe.")) == 2
+    assert len(positives(f"{once} There is a nodule of 6 mm in the left upper lobe.")) == 2
+
+
 @pytest.mark.parametrize(
     ("said", "region"),
     [

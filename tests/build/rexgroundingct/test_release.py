@@ -12,8 +12,10 @@ import pytest
 
 from overread.benchmarks import check
 from overread.build.plan import BuildOutcome
+from overread.build.reader_pool import RoleSpec
 from overread.build.rexgroundingct import RECIPE
 from overread.build.runner import run_build
+from overread.errors import UsageError
 from overread.phantom.generator import make_population
 from overread.phantom.patient import PatientSettings
 from tests.build.demo_recipe import scripted_build, table
@@ -24,6 +26,7 @@ SETTINGS = {
     "masks": "../../rexgroundingct/segmentations",
     "organs": "../../rexgroundingct/anatomy",
     "others": "keep",
+    "protocol": "protocol2",  # the phantom marks everything, in train too
 }
 
 
@@ -209,6 +212,71 @@ def test_a_bad_answer_is_caught_and_asked_again_with_the_reason(
     assert problem in told
     assert outcome.waiting == 1
     assert data_of(out, "categorise")["categories"] == {"P1": "2d"}
+
+
+def test_what_a_model_leaves_out_and_merges_is_in_the_ledger_with_the_reason(tmp_path: Path) -> None:
+    """A quality remark goes, a repeated finding is one: no repair is asked for, and both are on record."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    more = "The study is limited by motion artifacts. Right upper lobe nodule of 6 mm."
+    (folder / "reports.csv").write_text(
+        REPORT.replace("No pleural effusion.", f"No pleural effusion. {more}")
+    )
+
+    def script(question: Asked) -> str:
+        answer = good(question)
+        if "sort those" not in question.words:
+            return answer
+        told = json.loads(answer)
+        told["findings"]["L"] = [one for one in told["findings"]["L"] if one["from"] not in (["F3"], ["F4"])]
+        return json.dumps(told | {"left_out": {"F3": "quality of the scan", "F4": "same nodule as F1"}})
+
+    out = tmp_path / "out"
+    scripted_build(folder, out, script, recipe=RECIPE)
+    assert problems(out) == []
+    assert data_of(out, "sort")["left_out"].keys() == {"F3", "F4"}
+    ((changes,),) = table(out, "SELECT changes FROM entries WHERE step = 'sort'")
+    assert "left out: about the quality" in changes
+    assert "told again: F1 tells all of it" in changes
+    assert "same nodule as F1" in changes
+    ((changes,),) = table(out, "SELECT changes FROM entries WHERE step = 'extract'")
+    assert "told more than once: merged into S1" in changes
+    assert "left out: no finding is told in it" in changes
+
+
+STEPS = {"sort those": "sort", "one finding a phrase": "extract", "Give each finding": "categorise"}
+
+
+def test_each_step_has_its_own_model_and_another_voids_only_its_own_step(tmp_path: Path) -> None:
+    """Three models, one a step; a new extractor is asked once, and where it says the same nobody else is."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "reports.csv").write_text(REPORT)
+
+    def build(answer: Callable[[Asked], str] = good, **models: str) -> list[str]:
+        made = scripted_build(
+            folder, tmp_path / "out", answer, recipe=RECIPE, roles=tuple(STEPS.values()), models=models
+        )
+        return [next(step for words, step in STEPS.items() if words in one.words) for one in made.asked]
+
+    assert build() == ["sort", "extract", "categorise"]
+    who = table(tmp_path / "out", "SELECT role, reader FROM attempts ORDER BY entry")
+    assert [(role, reader.split()[-1]) for role, reader in who] == [(s, s) for s in STEPS.values()]
+    assert build() == []
+    assert build(extract="newer") == ["extract"]
+
+    def otherwise(question: Asked) -> str:
+        return good(question).replace("6 mm nodule in the right", "Nodule of 6 mm in the right")
+
+    assert build(otherwise, extract="third") == ["extract", "categorise"]
+
+
+def test_a_step_that_asks_nobody_takes_no_model(tmp_path: Path) -> None:
+    """One sentence, before anything is built."""
+    (tmp_path / "reports.csv").write_text(REPORT)
+    for role, told in (("split", "asks no reader"), ("sortt", "no step of rexgroundingct")):
+        with pytest.raises(UsageError, match=told):
+            run_build(RECIPE, tmp_path, tmp_path / "out", readers={role: RoleSpec("openai", {"model": "x"})})
 
 
 def test_a_model_that_never_answers_well_is_replaced_by_the_rules(tmp_path: Path) -> None:

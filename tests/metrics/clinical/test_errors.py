@@ -123,9 +123,10 @@ def test_errors_that_repeat_another_of_their_sentence_are_echoes() -> None:
     assert told["errors"] == {"omission": {"pneumothorax": 1, "pleural effusion": 1}}
     told = both("Emphysema. Effusion. Atelectasis.", "Emphysema.")
     assert told["errors"] == {"omission": {"pleural effusion": 1, "atelectasis": 1}}
+    side, echo, most = OUR_WEIGHTS.kinds["side"], OUR_WEIGHTS.echo, OUR_WEIGHTS.doubt
     assert OUR_WEIGHTS.error_weight(
         {"errors": {"side": {"nodule": 1}}, "echoes": {"side": {"nodule": 1}}}
-    ) == pytest.approx(OUR_WEIGHTS.kinds["side"] * (1 + OUR_WEIGHTS.echo))
+    ) == pytest.approx(side + most * side * echo / (most + side * echo))
 
 
 def test_a_length_without_a_finding_is_compared_too() -> None:
@@ -180,7 +181,7 @@ def plain_count(reference: str, written: str) -> tuple[float, float]:
 
     one, two = read_statements(reference), read_statements(written)
     told = compare_statements(one.statements, two.statements)
-    wrong = matched = 0.0
+    wrong = matched = doubt = 0.0
     for finding in told.omissions:
         wrong += text.kinds["omission"] * level(finding.statement.observation)
     for finding in told.additions:
@@ -200,12 +201,13 @@ def plain_count(reference: str, written: str) -> tuple[float, float]:
             continue
         for name in ("side", "severity", "size"):
             wrong += text.kinds[name] * level(a.observation) * (name in names)
-        wrong += text.kinds["certainty"] * level(a.observation) * ("presence" in names)
+        doubt += text.kinds["certainty"] * level(a.observation) * ("presence" in names)
         same_lobe = {lobe[1:] for lobe in a.lobes} & {lobe[1:] for lobe in b.lobes}
         if "lobes" in names and not ("side" in names and same_lobe):
             wrong += text.kinds["place"] * level(a.observation)
         wrong += text.kinds["number"] * level(a.observation) * ("count" in names)
-    return wrong, matched
+    most = text.score["doubt"]
+    return wrong + most * doubt / (most + doubt), matched
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -281,14 +283,79 @@ def test_what_was_not_read_costs_and_is_told() -> None:
     assert METRICS["ceiling_clinical_unread_share"].combine(Sample([row]))[0] == pytest.approx(1 / 2)
     left_out = score(f"Emphysema. {strange}", "Emphysema.")
     turned = score(f"Emphysema. {strange}", f"Emphysema. {strange.replace('right', 'left')}")
-    assert left_out < turned < score(f"Emphysema. {strange}", f"{strange} Emphysema.") == 1.0
+    assert turned < left_out < score(f"Emphysema. {strange}", f"{strange} Emphysema.") == 1.0
 
 
 def test_what_is_not_read_weighs_less_than_a_finding() -> None:
-    """It may be another wording of something else: a quarter of a minor omission."""
-    whole = value(METRICS["clinical_errors"], [("Emphysema. The frobnitz is elevated.", "Emphysema.")])
-    assert whole == OUR_WEIGHTS.kinds["unread"] * OUR_WEIGHTS.levels["minor"]
+    """It may be another wording of something else, and all that may be so weighs less than a rounded size."""
+    pair = ("Emphysema. The frobnitz is elevated.", "Emphysema. Nodule.")
+    whole = OUR_WEIGHTS.error_weight({"errors": {"unread": errors(*pair)["unread"]}})
+    plain, most = OUR_WEIGHTS.kinds["unread"] * OUR_WEIGHTS.levels["minor"], OUR_WEIGHTS.doubt
+    assert whole == most * plain / (most + plain)
+    many = OUR_WEIGHTS.error_weight({"errors": {"unread": {"": 1000}, "certainty": {"nodule": 1000}}})
+    assert whole < many < OUR_WEIGHTS.kinds["rounding"] * OUR_WEIGHTS.levels["minor"]
     assert whole < OUR_WEIGHTS.kinds["omission"] * OUR_WEIGHTS.levels["minor"]
+
+
+def test_what_is_plainly_gone_is_left_out_read_or_not() -> None:
+    """Where the rest stands as it was, nothing can say it in other words."""
+    strange = "The frobnitz is elevated."
+    assert errors(f"Emphysema. {strange}", "Emphysema.") == {"omission": {"": 1}}
+    assert errors("Emphysema.", f"Emphysema. {strange}") == {"addition": {"": 1}}
+    two = "Fracture of the fourth rib. Fracture of the scapula. Emphysema."
+    assert errors(two, "Fracture of the fourth rib. Emphysema.") == {"omission": {"fracture": 1}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reference", "written"),
+    [
+        ("side", "The frobnitz is elevated on the right.", "The frobnitz is elevated on the left."),
+        ("side", "Large right flump, small left.", "Large left flump, small right."),
+        ("presence", "No frobnitz of the flump.", "Frobnitz of the flump."),
+        ("presence", "LVAD outflow graft patent.", "LVAD outflow graft occluded."),
+        ("presence", "Liver normal.", "Liver metastases."),
+        ("severity", "Mild flump of the frobnitz.", "Severe flump of the frobnitz."),
+        ("size", "Flump of the frobnitz, 22 mm.", "Flump of the frobnitz, 31 mm."),
+    ],
+)
+def test_a_changed_word_tells_its_error_in_a_sentence_that_is_not_read(
+    kind: str, reference: str, written: str
+) -> None:
+    """The word itself tells what was changed."""
+    told = errors(f"Emphysema. {reference}", f"Emphysema. {written}")
+    assert told[kind]
+    assert not {"presence", "side", "severity", "size"}.difference({kind}) & set(told)
+
+
+def test_the_same_in_other_words_is_no_change() -> None:
+    """A denial of another thing, another order of the sides, another unit."""
+    for reference, written in [
+        ("No pneumothorax or effusion.", "No pneumothorax and no effusion."),
+        ("Nondisplaced fracture of the right 4th rib.", "Right fourth rib fracture without displacement."),
+        ("Normal left adrenal and right kidney.", "Right kidney and left adrenal are normal."),
+        ("Nodule of 12 mm.", "1.2 cm nodule."),
+    ]:
+        assert weighed(reference, written) == {}
+
+
+def test_a_region_that_is_called_normal_denies_what_the_other_has_there() -> None:
+    """Whichever of the two texts says so."""
+    sound, lesion = "Emphysema. Bony thorax intact.", "Emphysema. Destructive lesion of the sternum."
+    assert weighed(sound, lesion) == weighed(lesion, sound) == {"presence": {"bone lesion": 1}}
+
+
+def test_a_measurement_that_differs_little_costs_little() -> None:
+    """Two measurements of one thing differ by as much; beyond that it is an error of size."""
+    assert errors("Nodule of 12 mm.", "Nodule of 13 mm.") == {"rounding": {"": 1}}
+    assert 1 > score("Nodule of 12 mm.", "Nodule of 13 mm.") > score("Nodule of 12 mm.", "Nodule of 16 mm.")
+
+
+def test_one_thing_under_two_names_is_joined_by_its_size_or_place() -> None:
+    """A general name is a matter of certainty; another finding is another."""
+    lesion = ("Lesion of 21 mm in the left upper lobe.", "Nodule of 21 mm in the left upper lobe.")
+    assert set(weighed(*lesion)) <= {"certainty"}
+    told = weighed("Opacity in the right upper lobe.", "Nodule in the right upper lobe.")
+    assert set(told) == {"certainty"}
 
 
 # ---- weights -------------------------------------------------------------------------------
@@ -311,7 +378,7 @@ def test_ones_own_weights(tmp_path: Path) -> None:
     mine = {m.name: m for m in select_metrics(["clinical_errors", "clinical_f1"], {"weights": str(file)})}
     theirs = METRICS["clinical_errors"]
     pair = [("Right nodule. Left effusion.", "Left nodule.")]
-    assert value(theirs, list(pair)) == 1.5 + 1.0
+    assert value(theirs, list(pair)) == OUR_WEIGHTS.kinds["side"] + OUR_WEIGHTS.kinds["omission"]
     assert value(mine["clinical_errors"], list(pair)) == 5 * 3 + 1.0
     assert mine["clinical_errors"].measure is mine["clinical_f1"].measure is theirs.measure
     told = mine["clinical_errors"].settings
@@ -362,8 +429,9 @@ def test_rows_of_old_cards_have_no_errors_and_are_no_number() -> None:
 def test_parts_have_their_own_names() -> None:
     """As the other scores by rules."""
     metric = rule_metrics("findings")["clinical_score"]
-    assert (metric.name, metric.needs) == ("clinical_score_findings", ("findings",))
-    assert rule_metrics("findings")["clinical_unread_share"].ceiling.endswith("_findings")
+    assert (metric.name, metric.needs) == ("findings_clinical_score", ("findings",))
+    share = rule_metrics("findings")["clinical_unread_share"]
+    assert share.ceiling == "ceiling_findings_clinical_unread_share"
 
 
 @pytest.mark.parametrize(
@@ -377,3 +445,71 @@ def test_counting_takes_linear_time(unit: str) -> None:
         return cpu_seconds(lambda: measure_rules(subject(text, text + "Nodule."), "report"))
 
     assert work(12_000) < 10 * work(3_000) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("reference", "reading"),
+    [
+        ("Mild gaseous distension of the stomach.", "The stomach contains slightly more gas than usual."),
+        ("New hydronephrosis of the right kidney.", "The right kidney has become hydronephrotic."),
+        ("Round nodules in both lungs.", "Rounded deposits are numerous bilaterally."),
+        ("Generator in the left chest wall.", "Device in the left chest wall."),
+    ],
+)
+def test_other_words_for_the_same_are_a_doubt_and_no_omission(reference: str, reading: str) -> None:
+    """Where the other text has a sentence of the same organ and thing, nobody knows that it is left out."""
+    for one, two in ((reference, reading), (reading, reference)):
+        told = errors(f"Emphysema. {one}", f"{two} Emphysema.")
+        assert not {"omission", "addition", "presence"} & set(told), told
+
+
+@pytest.mark.parametrize(
+    "reading",
+    ["The left kidney has become hydronephrotic.", "No frobnitz of the kidney.", "The spleen is frobnitzed."],
+)
+def test_another_side_a_denial_or_another_organ_is_no_wording(reading: str) -> None:
+    """What is left out stays left out."""
+    told = errors("Emphysema. New hydronephrosis of the right kidney.", f"Emphysema. {reading}")
+    assert {"omission", "presence", "side"} & set(told), told
+
+
+def test_a_sentence_that_stands_in_both_says_nothing_of_another() -> None:
+    """Only what is new in the other text can be another wording."""
+    told = errors(
+        "Hydronephrosis of the right kidney. The kidney is frobnitzed.", "The kidney is frobnitzed."
+    )
+    assert told == {"omission": {"renal lesion": 1}}
+
+
+def test_no_opacity_denies_a_nodule() -> None:
+    """A general word that is denied denies the closer one; in one lobe it says nothing of the others."""
+    assert "presence" in errors("Nodule in the right lung.", "No focal opacity.")
+    assert "omission" in errors("Nodule in the right lung.", "No opacity in the left lower lobe.")
+
+
+def test_what_lies_on_the_other_side_is_no_part_of_what_was_found() -> None:
+    """One of two things of a sentence left out is left out, though both make the lung white."""
+    told = errors(
+        "The left lower lobe is consolidated and a small right pleural effusion has developed.",
+        "A small right pleural effusion has developed.",
+    )
+    assert told == {"omission": {"consolidation": 1}}
+
+
+def test_letters_tell_sides() -> None:
+    """R and L are right and left, but for a vertebra or the lumbar spine."""
+    assert set(errors("Small L effusion.", "Small R effusion.")) == {"side"}
+    assert errors("Small L effusion.", "Small left effusion.") == {}
+    assert errors("Small effusion. L4 fracture.", "Small effusion. Fracture of L4.") == {}
+
+
+def test_a_denial_that_goes_is_an_error_whatever_it_denied() -> None:
+    """Two sentences that are the same but for "no" contradict each other, understood or not."""
+    told = errors("Lobectomy with no local frobnitz.", "Lobectomy with local frobnitz.")
+    assert "presence" in told
+
+
+def test_a_share_that_differs_is_another_number() -> None:
+    """A ratio has no unit; where nothing else is changed it counts as a size does."""
+    assert set(errors("Cardiomegaly, CTR 0.65.", "Cardiomegaly, CTR 0.66.")) == {"size"}
+    assert errors("Cardiomegaly, CTR 0.65.", "Cardiomegaly, CTR 65%.") == {}

@@ -185,8 +185,8 @@ def test_metrics_that_share_a_model_share_a_measure() -> None:
 def test_other_parts_have_their_own_names() -> None:
     """The factory makes them for findings too."""
     found: dict[str, Metric] = model_metrics("findings")
-    assert found["radgraph_e"].name == "radgraph_e_findings"
-    assert found["chexbert_f1_5_macro"].ceiling == "ceiling_chexbert_f1_5_macro_findings"
+    assert found["radgraph_e"].name == "findings_radgraph_e"
+    assert found["chexbert_f1_5_macro"].ceiling == "ceiling_findings_chexbert_f1_5_macro"
     assert found["green"].needs == ("findings",)
 
 

@@ -230,7 +230,7 @@ def test_many_disagreements_are_cut_and_counted() -> None:
 def test_findings_are_scored_picture_by_picture() -> None:
     """For part 'findings', each picture is a unit, named by the picture."""
     metrics = rule_metrics("findings")
-    assert metrics["clinical_f1"].name == "clinical_f1_findings"
+    assert metrics["clinical_f1"].name == "findings_clinical_f1"
     assert metrics["clinical_f1"].needs == ("findings",)
     truth = Truth(
         findings=tuple(

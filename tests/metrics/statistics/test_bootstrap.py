@@ -203,6 +203,32 @@ def test_groups_use_the_draws_of_all_rows() -> None:
     assert intervals(combines, rows, draws)["top"].value == pytest.approx(sum(r["top"] for r in rows))
 
 
+def test_groups_of_the_same_rows_are_computed_once() -> None:
+    """Releases that are all alike have such groups in every breakdown; another order is another group."""
+    asked: list[int] = []
+
+    def spread(sample: Sample) -> Numbers:
+        asked.append(len(sample.rows))
+        return np.sqrt(sample.ratio("top", "bottom") ** 2)
+
+    rows, drawn = made(60), BootstrapDraws(keys(60), draws=50)
+    once = breakdown({"m": spread}, rows, drawn, {"": range(60)})
+    alone, asked[:] = len(asked), []
+    groups: dict[str, list[int]] = {
+        "": [*range(60)],
+        "all": [*range(60)],
+        "few": [3, 1, 2],
+        "same": [3, 1, 2],
+    }
+    found = breakdown({"m": spread}, rows, drawn, groups)
+    assert found["all"] == found[""] == once[""]
+    assert found["same"] == found["few"]
+    assert list(found) == list(groups)
+    assert asked.count(60) == alone
+    turned = breakdown({"m": spread}, rows, drawn, {"": [1, 2, 3], "turned": [3, 2, 1]})
+    assert list(turned) == ["", "turned"]
+
+
 def test_bca_of_a_group_counts_clusters_outside() -> None:
     """Leaving out a cluster that is not in the group changes nothing, and counts as that."""
     rows = made(12)

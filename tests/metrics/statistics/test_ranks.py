@@ -191,6 +191,7 @@ def test_no_difference_at_all_is_p_one() -> None:
 
 @settings(max_examples=15)  # statsmodels takes its time
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
+@pytest.mark.slow
 def test_holm_is_statsmodels(values: list[float]) -> None:
     """multipletests(method="holm") gives the same adjusted p."""
     assert holm(values) == pytest.approx(multipletests(values, method="holm")[1].tolist())

@@ -66,9 +66,9 @@ PAIRS = judged(seed=41, count=300)
 
 def test_there_are_these_metrics() -> None:
     """Names, parts and settings of the catalog; each carries its own name and what it is held to."""
-    words = [f"rouge{k}" for k in "12L"] + [f"bleu{n}" for n in range(1, 5)] + ["cider"]
+    words = [f"rouge{k}" for k in "12L"] + [f"bleu{n}" for n in range(1, 5)] + ["meteor", "cider"]
     words += [f"findings_{word}" for word in words]
-    expected = {*words, *(f"ceiling_{w}" for w in words if w.endswith(("rouge2", "cider")))}
+    expected = {*words, *(f"ceiling_{w}" for w in words if w.endswith(("rouge2", "meteor", "cider")))}
     assert set(METRICS) == expected | {"discussion_rougeL"}
     for metric in METRICS.values():
         assert metric.reference

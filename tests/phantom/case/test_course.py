@@ -126,6 +126,7 @@ def test_changes_are_what_the_voxels_say(days: tuple[Visit, Visit]) -> None:
     assert outside == dict(zip(DRAFT.extrapulmonary, DRAFT.extrapulmonary_turns, strict=True))
 
 
+@pytest.mark.slow
 def test_a_day_is_the_same_again(days: tuple[Visit, Visit]) -> None:
     """The same draft of the same person gives the same two scans."""
     for one, two in zip(days, days_of(DRAFT), strict=True):

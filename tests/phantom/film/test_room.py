@@ -155,6 +155,7 @@ def test_an_outline_of_an_organ_is_where_the_film_shows_it(room: FilmRenderer) -
             assert band[edge + 12 * way] < band[edge - 6 * way] - 8
 
 
+@pytest.mark.slow
 def test_the_same_patient_gives_the_same_film(visit: Visit, room: FilmRenderer) -> None:
     """Another room and another order of films change no pixel; another day, the exposure."""
     again = FilmRenderer(a_visit(2, [FindingPlan("2d", "solid")]))
@@ -172,6 +173,7 @@ def test_noise_is_added_only_when_wished(room: FilmRenderer) -> None:
     assert 0.2 < change.mean() < 6
 
 
+@pytest.mark.slow
 def test_all_findings_left_out_is_the_body(room: FilmRenderer) -> None:
     """A film without any finding does not depend on what the findings were."""
     other = FilmRenderer(a_visit(2, [FindingPlan("2e", "effusion"), FindingPlan("2b", "consolidation")]))

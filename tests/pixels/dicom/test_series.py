@@ -108,6 +108,18 @@ def test_a_list_of_files_is_a_series_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.volume, made)
 
 
+def test_slices_behind_a_link_are_found_once(tmp_path: Path) -> None:
+    """A linked folder is looked into, and one that leads back is not walked for ever."""
+    (tmp_path / "other-disk").mkdir()
+    made = stack(tmp_path / "other-disk")
+    (tmp_path / "series").mkdir()
+    (tmp_path / "series" / "slices").symlink_to(tmp_path / "other-disk")
+    (tmp_path / "other-disk" / "back").symlink_to(tmp_path / "series")
+    found = read_series(tmp_path / "series")
+    np.testing.assert_array_equal(found.volume, made)
+    assert found.defects == ()
+
+
 def test_slices_that_go_down_are_turned_up_and_keep_their_places(tmp_path: Path) -> None:
     made = stack(tmp_path, step=np.array([0.0, 0.0, -2.5]))
     found = read_series(tmp_path)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from overread.core import Pictures
-from overread.errors import BadReply, ReaderError, TryAgain, Unavailable
+from overread.errors import BadReply, EndpointFailed, ReaderError, TryAgain, Unavailable
 from overread.prompts.replies import letter_parser
 from overread.readers.openai.endpoints import MAX_ANSWER_BYTES, retry_after
 from overread.readers.openai.reader import make
@@ -161,6 +161,39 @@ def test_troubles_that_will_not_pass(behaviour: Behaviour, words: str) -> None:
     assert "\n" not in str(error)
 
 
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (
+            500,
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+        ),
+        (500, "Multimodal data provided, but model does not support multimodal requests."),
+        (400, "At most 0 image(s) may be provided in one prompt."),
+        (400, "meta/llama-3 is not a multimodal model"),
+        (404, "No endpoints found that support image input"),
+    ],
+)
+def test_a_model_that_takes_no_pictures_is_called_so(status: int, told: str) -> None:
+    """Asking again would not make it see; whoever it was that answered, and with which status."""
+    error = failure(fails(status, told))
+    assert isinstance(error, Unavailable)
+    assert "the model 'local-vl' at http" in str(error)
+    assert f"takes no pictures ({status}: {told}" in str(error)
+    assert "image_ratio=0" in str(error)
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["the model does not support images larger than 20 MB", "image format is not supported: image/x-dcm"],
+)
+def test_one_picture_that_is_refused_is_one_question(told: str) -> None:
+    """A model that does not take this picture may take others."""
+    error = failure(fails(400, told))
+    assert not isinstance(error, EndpointFailed | Unavailable)
+    assert f"refuses the request (400: {told})" in str(error)
+
+
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_what_concerns_every_question_says_so_until_one_was_answered(status: int) -> None:
     """A wrong key or model is told as such; later on it is the failure of one question."""
@@ -177,7 +210,7 @@ def test_what_concerns_every_question_says_so_until_one_was_answered(status: int
 
     first, later = asyncio.run(talk())
     assert isinstance(first, Unavailable)
-    assert type(later) is ReaderError
+    assert type(later) is EndpointFailed
     assert str(first) == str(later)
 
 

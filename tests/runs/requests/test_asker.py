@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from overread.core import Case, Message, Reading, Reply, Request
-from overread.errors import ReaderError, TryAgain, UsageError
+from overread.errors import EndpointFailed, ReaderError, TryAgain, UsageError
 from overread.runs.engine import RunPlan, run
 from overread.runs.estimate import estimate
 from overread.runs.requests.asker import Asker
@@ -146,6 +146,25 @@ def test_readers_that_want_no_cache_get_none(cache: ReplyCache) -> None:
         asyncio.run(asker(reader, cache=cache).ask(question()))
     assert len(reader.asked) == 2
     assert cache.count() == 0
+
+
+def test_one_question_waits_no_longer_than_it_may() -> None:
+    """The pauses of a question together; the failure says how long it waited and what ends it."""
+    slept: list[float] = []
+
+    def answer(_: Request) -> str:
+        problem = TryAgain("too busy", remedy="wait")
+        problem.retry_after = 60.0
+        raise problem
+
+    with pytest.raises(
+        EndpointFailed, match=r"asked 3 times, with 12\d s of waiting; .* --max-wait is 150 s"
+    ):
+        asyncio.run(asker(Echo(answer), slept, max_retries=50, max_wait=150.0).ask(question()))
+    assert len(slept) == 2
+    with pytest.raises(EndpointFailed, match=r"asked once, with 0 s of waiting"):
+        asyncio.run(asker(Echo(answer), slept, max_retries=50, max_wait=0.0).ask(question()))
+    assert len(slept) == 2
 
 
 def test_a_failure_is_not_kept(cache: ReplyCache) -> None:
@@ -323,6 +342,7 @@ def test_price_lists_are_read(tmp_path: Path, name: str, text: str) -> None:
         "[m]\ninput = inf\noutput = 1",
         "[m]\ninput = 1",
         "[[",
+        "m = " + "[" * 20_000,
         "\xff",
     ],
 )

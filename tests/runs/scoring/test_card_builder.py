@@ -51,7 +51,7 @@ def test_where_everything_failed_the_honest_numbers_are_worst(sketch: Path, mask
         changed(path, image, np.asarray(image.dataobj).transpose(0, 3, 1, 2))
     card = graded("rexgroundingct", sketch / "rexgroundingct", masks)
     assert card.failed == card.cases == 2
-    assert card.not_attempted == {}
+    assert all(name.startswith("chain_") for name in card.not_attempted)
     for name in card.official:
         assert card.scores[name].value is None
         assert card.scores[f"honest_{name}"].value == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import pytest
 
 from overread import catalog
 from overread.core import Request
-from overread.errors import ReaderError, UsageError
+from overread.errors import MissingPart, ReaderError, UsageError
+from overread.metrics import Subject, choice
 from overread.runs.engine import RunPlan, run
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card
 from overread.runs.scoring.from_run import score
 from overread.runs.scoring.from_submission import grade
 from overread.runs.submission_export import export_submission
+from tests.runs.ablation_cases import pictured
 from tests.runs.fake_readers import ANSWER, Echo, plain
 from tests.runs.medthinkvqa_cases import write_cases
 from tests.runs.sketch_runs import questions
@@ -196,3 +199,40 @@ def test_the_truth_scores_best(exam: str, sketch: Path, tmp_path: Path) -> None:
         judged += 1
         assert told.value == pytest.approx(ceiling.value if ceiling else metric.best), name
     assert judged
+
+
+def test_without_weights_the_other_metrics_are_scored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one that lacks them is named with the reason, without a folder; alone it is the error."""
+    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path / "models"))
+    monkeypatch.setitem(catalog.TABLES["readers"], "test-noting", "tests.runs.ablation_cases:make_noting")
+    root = pictured(tmp_path / "pictured", 2, 2)
+    run(RunPlan("medthinkvqa", root, "test-noting", use_cache=False), tmp_path / "run")
+    card = score(tmp_path / "run", metrics=("findings_green", "accuracy"), bootstrap=QUICK)
+    assert list(card.scores) == ["accuracy"]
+    why = card.not_attempted["findings_green"]
+    assert why == "the weights of GREEN were not found: `overread doctor` says where they are looked for"
+    with pytest.raises(MissingPart, match=r"weights of GREEN were not found .*models"):
+        score(tmp_path / "run", metrics=("findings_green",), bootstrap=QUICK)
+
+
+def test_a_part_that_is_found_missing_while_measuring_costs_its_metric_alone(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A metric of another package that fails at the third case leaves no half measured numbers."""
+    measured: list[str] = []
+
+    def measure(subject: Subject) -> dict[str, dict[str, int]]:
+        measured.append(subject.entry.case.id)
+        if len(measured) == 3:
+            raise MissingPart("its package is not installed", remedy="pip install it")
+        return {"": {"right": 1}}
+
+    lacking = replace(catalog.find("metrics", "accuracy"), name="lacking", measure=measure)
+    monkeypatch.setitem(choice.METRICS, "lacking", lacking)
+    card = score(ran(root, tmp_path / "run"), metrics=("lacking", "accuracy"), bootstrap=QUICK)
+    assert accuracy(card) == (1.0, 6)
+    assert card.not_attempted == {"lacking": "its package is not installed: pip install it"}
+    assert len(measured) == 3
+    assert {len(own.rows) for own in card.statistics.values()} == {1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,48 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch:
         kept = MeasureCache("a", fresh=fresh)
         kept.add("k", {"m": {}})
         kept.close()
+
+
+def test_one_measures_and_the_other_waits() -> None:
+    """Whoever comes second is told, waits, and then has what the first one measured."""
+    one, two = MeasureCache("a"), MeasureCache("a")
+    assert not one.wait_for_others()
+    said: list[str] = []
+    waits = threading.Event()
+
+    def tell(words: str) -> None:
+        said.append(words)
+        waits.set()
+
+    found: list[bool] = []
+    other = threading.Thread(target=lambda: found.append(two.wait_for_others(tell)))
+    other.start()
+    assert waits.wait(60)
+    assert "another grading" in said[0]
+    one.add("k", {"m": {}})
+    one.close()
+    other.join(60)
+    assert found == [True]
+    assert two.get("k") == {"m": {}}
+    two.close()
+
+
+def test_fresh_believes_what_was_measured_while_it_waited() -> None:
+    """And nothing older; where nobody measured, it begins anew."""
+    old = MeasureCache("a")
+    assert not old.wait_for_others()
+    old.add("old", {"m": {}})
+    fresh = MeasureCache("a", fresh=True)
+    waits = threading.Event()
+    other = threading.Thread(target=lambda: fresh.wait_for_others(lambda _: waits.set()))
+    other.start()
+    assert waits.wait(60)
+    old.add("new", {"m": {"": {}}})
+    old.close()
+    other.join(60)
+    assert (fresh.get("old"), fresh.get("new")) == (None, {"m": {"": {}}})
+    fresh.close()
+    anew = MeasureCache("a", fresh=True)
+    assert not anew.wait_for_others()
+    anew.close()
+    assert MeasureCache("a").get("new") is None

@@ -14,7 +14,7 @@ from PIL import Image as Pillow
 
 from overread import catalog
 from overread.core.notice import NOTICE
-from overread.errors import UsageError
+from overread.errors import MissingPart, UsageError
 from overread.runs.engine import RunOutcome, RunPlan, run
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.spec import read_spec
@@ -31,11 +31,12 @@ RATIOS = ("0", "20", "40", "60", "80", "100")
 
 @pytest.fixture(scope="module", autouse=True)
 def _counting() -> Any:
-    """The reader that counts pictures, by name: a sweep varies its arguments."""
+    """Readers of whole cases by name: a sweep varies their arguments."""
     readers = catalog.TABLES["readers"]
     readers["test-counting"] = "tests.runs.ablation_cases:make_counting"
+    readers["test-noting"] = "tests.runs.ablation_cases:make_noting"
     yield
-    del readers["test-counting"]
+    del readers["test-counting"], readers["test-noting"]
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +125,7 @@ def test_folders_hold_any_value(root: Path) -> None:
         (Axis("enouhg", ("1",)), "did you mean 'enough'"),
         (Axis("image_ratio", ("many",)), "'image_ratio' has an invalid value"),
         (Axis("image_ratio", ("400",)), "0 to 100"),
-        (Axis("evidence", ("none",)), "'multimodal', 'boxes' or 'text'"),
+        (Axis("evidence", ("none",)), "'multimodal', 'boxes', 'text' or 'words'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_varied_is_refused(root: Path, axis: Axis, told: str) -> None:
@@ -311,3 +312,56 @@ def test_a_reader_of_ones_own_can_be_swept(root: Path, tmp_path: Path) -> None:
     assert [found.score(one, "accuracy").value for one in found.points] == [0, 1]  # type: ignore[union-attr]
     with pytest.raises(UsageError, match="no setting or reader argument is called 'enough'"):
         sweep(base, [Axis("enough", ("1",))], tmp_path)
+
+
+def test_a_point_without_the_part_does_not_end_the_sweep(root: Path, tmp_path: Path) -> None:
+    """Asked alone for what the first point's readings lack: every point is read, and says why."""
+    found = sweep(
+        plan(root, limit=2),
+        [Axis("image_ratio", ("0", "100"))],
+        tmp_path,
+        metrics=["findings_rougeL"],
+        bootstrap=BootstrapSettings(draws=0),
+    )
+    assert len(found.points) == 2
+    told = sweep_to_json(found)
+    assert [one["not_scored"]["findings_rougeL"] for one in told["points"]] == [
+        "no prediction holds findings"
+    ] * 2
+    assert {file.name for file in write_sweep(found)} == {"sweep.json", "sweep.csv"}
+
+
+def test_points_are_compared_where_they_have_the_score(root: Path, tmp_path: Path) -> None:
+    """A later point without a score leaves the differences of the others."""
+    found = sweep(
+        RunPlan("medthinkvqa", root, "test-noting", limit=2, use_cache=False),
+        [Axis("says", ("much", "nothing", "little"))],
+        tmp_path,
+        metrics=["findings_rougeL"],
+        bootstrap=BootstrapSettings(draws=20),
+    )
+    scores = [found.score(one, "findings_rougeL") for one in found.points]
+    assert [score is not None for score in scores] == [True, False, True]
+    assert [list(one.differences) for one in found.points] == [[], [], ["findings_rougeL"]]
+    assert not found.not_compared
+
+
+def test_a_sweep_says_which_weights_are_missing_and_scores_the_rest(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another metric it goes on; where all lack weights nobody is asked."""
+    monkeypatch.setenv("OVERREAD_MODELS", str(tmp_path / "models"))
+    axes = [Axis("says", ("much", "little"))]
+    noting = RunPlan("medthinkvqa", root, "test-noting", limit=2, use_cache=False)
+    quick = BootstrapSettings(draws=0)
+    found = sweep(
+        noting, axes, tmp_path / "a", metrics=["findings_radcliq_v1", "findings_rouge1"], bootstrap=quick
+    )
+    for one in found.points:
+        assert set(one.card.scores) == {"findings_rouge1"}
+        assert (
+            "weights of RadGraph (radgraph) were not found" in one.card.not_attempted["findings_radcliq_v1"]
+        )
+    with pytest.raises(MissingPart, match="weights of"):
+        sweep(noting, axes, tmp_path / "b", metrics=["findings_radcliq_v1", "green"], bootstrap=quick)
+    assert not (tmp_path / "b").exists()

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+import pytest
 from PIL import Image as Pillow
 
 from overread.build.item import Item, Question, StepResult, Wait
@@ -51,9 +52,9 @@ def _scan(source: Path, settings: Mapping[str, str]) -> Iterable[Item]:
     yield Item.model_validate({"id": "train_1_a_1", "data": {"name": NAME, "targets": targets}})
 
 
-async def _doubt(item: Item, writable_site: StepContext) -> StepResult:
+async def _doubt(item: Item, context: StepContext) -> StepResult:
     asked = Question(
-        id=question_id(item, "chain", "1", "x"),
+        id=question_id(item, context.settings["asks"], "1", "x"),
         item=item.id,
         kind="side",
         text="Is the mask of finding 1 right? It lies on the left.",
@@ -62,12 +63,14 @@ async def _doubt(item: Item, writable_site: StepContext) -> StepResult:
     return Wait(questions=(asked,))
 
 
-def test_the_mask_in_question_is_drawn_on_the_slices(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asks", ["chain", "qa"])
+def test_the_mask_in_question_is_drawn_on_the_slices(tmp_path: Path, asks: str) -> None:
     """A question about the mask of a finding begins where the mask is, and outlines that one."""
     source, folder = tmp_path / "source", tmp_path / "built"
     affine = np.diag([-2.0, -2.0, 3.0, 1.0])
     write_volume(source / "images" / NAME, np.full(SHAPE, -500, np.int16), affine)
-    recipe = Recipe("mine", "One doubt.", _scan, (ItemStep("doubt", _doubt, roles=()),), lambda *_: ())
+    steps = (ItemStep("doubt", _doubt, roles=()),)
+    recipe = Recipe("mine", "One doubt.", _scan, steps, lambda *_: (), settings={"asks": asks})
     run_build(recipe, source, folder)
     masks = np.zeros((2, *SHAPE), np.uint8)
     masks[0, 1:3, 1:3, 1] = 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
 from overread.build.adjudication import Queue, verify_log
 from tests.build.adjudication.sample_questions import judged_by_owl
 from tests.site.browser import PageWindow
 from tests.site.served_site import serve_site
+
+pytestmark = pytest.mark.slow
 
 
 def test_people_check_a_judge(browser: Browser, own_shelf: Path) -> None:

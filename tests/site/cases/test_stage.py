@@ -141,6 +141,7 @@ def test_window_and_level_change_the_greys(film: PageWindow) -> None:
     film.save_screenshots("stage-window", full=False)
 
 
+@pytest.mark.slow
 def test_a_narrow_window_shows_what_eight_bits_have_lost(writable_site: Site, browser: Browser) -> None:
     """A picture of 16 bits is windowed by its own values."""
     dataset = writable_site.get("/api/shelf")["datasets"][0]["id"]

@@ -179,3 +179,13 @@ def test_what_is_not_there_is_refused(site: Site, part: str) -> None:
         answer = site.ask(f"/api/datasets/{place}/{part}")
         assert answer.status == 404
         assert answer.json()["what"]
+
+
+def test_a_dataset_is_described_as_the_command_describes_it(damaged: Site, tmp_path: Path) -> None:
+    """The same numbers, rows that are no case among them; where the truth is withheld, none."""
+    found = damaged.get(f"/api/datasets/{damaged.shelf_id('datasets', 'set')}/description")
+    totals = {one["name"]: one["values"] for one in found["totals"]}
+    assert totals["cases"]["test"] == 2
+    assert totals["rows that are no case"]["test"] == 2
+    (letters,) = (table for table in found["tables"] if table["key"] == "right_letter")
+    assert sum(row["values"]["test"] for row in letters["rows"]) == 2

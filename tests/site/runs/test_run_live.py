@@ -42,6 +42,7 @@ run(RunPlan("medthinkvqa", Path(sys.argv[1]), Slow(), split="train", concurrency
 """
 
 
+@pytest.mark.slow
 def test_readings_come_while_one_looks(own_shelf: Path, browser: Browser) -> None:
     """A real run in another process: its number rises on the page, and it is said to be live."""
     out = own_shelf / "runs" / "slow"

@@ -168,7 +168,9 @@ def test_counterparts_are_honest(site: Site, shelf_folder: Path) -> None:
     assert all(p["reference"] is not None and p["overlap"] == 1 for p in pairs)
     told = site.get("/api" + of(site, shelf_folder / "runs/rexgroundingct/atlas") + "/reference")
     by_sentence = [p for p in told["counterparts"] if p["why"] == "the same sentence"]
-    assert {p["reference"] for p in by_sentence} == {s["index"] for s in told["steps"]}
+    assert {p["reference"] for p in by_sentence} == {
+        s["index"] for s in told["steps"] if s["kind"] == "conclude"
+    }
     others = [p for p in told["counterparts"] if p not in by_sentence]
     assert others
     assert all(p["reference"] is None for p in others)
@@ -186,6 +188,22 @@ def test_looks_show_the_place(site: Site, shelf_folder: Path) -> None:
     masks = [s for s in site.get(path)["steps"] if any(r["kind"] == "mask" for r in s["regions"])]
     for part in ("whole", "cut"):
         shown = picture(site, f"{path}/steps/{masks[0]['index']}/look/0?part={part}")
+        assert (shown.max(axis=2) - shown.min(axis=2) > 60).any(), "an outline in colour"
+
+
+def test_a_chain_of_thought_is_shown_level_by_level(site: Site, shelf_folder: Path) -> None:
+    """Each link tells its finding, level and structure; its box is outlined on the middle slice."""
+    path = "/api" + of(site, shelf_folder / "runs/rexgroundingct/atlas")
+    steps = site.get(f"{path}/reference")["steps"]
+    own = [step for step in steps if step["query"] == "0"]
+    levels = [step["level"] for step in own]
+    assert (levels[0], levels[-1]) == ("scan", "lesion")
+    link = own[levels.index("lobe")]
+    lobe = link["regions"][0]
+    assert (lobe["kind"], lobe["axis"], lobe["drawable"]) == ("voxels", "axial", True)
+    assert lobe["told"].endswith("lobe")
+    for part in ("whole", "cut"):
+        shown = picture(site, f"{path}/reference/steps/{link['index']}/look/0?part={part}")
         assert (shown.max(axis=2) - shown.min(axis=2) > 60).any(), "an outline in colour"
 
 

@@ -202,6 +202,7 @@ def test_measuring(window: PageWindow) -> None:
     assert page.get_by_text("Measured").count() == 0
 
 
+@pytest.mark.slow
 def test_findings_over_the_scan(window: PageWindow) -> None:
     """Jumping goes to the finding; hits, misses and false alarms have their colours; axe agrees."""
     opened(window, "test_7_a_1", truth=True)

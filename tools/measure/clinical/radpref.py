@@ -184,6 +184,7 @@ def metric_values(candidates: Sequence[Candidate]) -> tuple[dict[str, Numbers], 
 
 LEVELS = {
     "flat": (1, 1, 1),
+    "1.25, 1, .85": (1.25, 1, 0.85),
     "1.5, 1, .75": (1.5, 1, 0.75),
     "2, 1, .5": (2, 1, 0.5),
     "4, 1, .25": (4, 1, 0.25),

@@ -74,7 +74,7 @@ export function TruthSheet({ seen, asked, pointedAt, onPoint, choice }: TruthShe
           <ol class="case-found">
             {truth.steps.map((step, at) => (
               <Pointable key={at} own={{ key: `step-${at}`, text: step.text, places: step.places }} lit={pointedAt} onLit={onPoint}>
-                <Tag>{step.kind}</Tag>
+                <Tag>{step.level ? `finding ${step.query}: ${step.level}` : step.kind}</Tag>
               </Pointable>
             ))}
           </ol>
@@ -133,7 +133,7 @@ function describePlaces(places: TruePlace[]): string {
   const parts = [
     boxes ? formatCount(boxes, "box", "boxes") : "",
     places.some((one) => one.kind === "mask") ? "mask" : "",
-    ...slices.map((one) => `slices ${one.first}–${one.last}`),
+    ...slices.map((one) => `${one.label ? `${one.label}, ` : ""}slices ${one.first}–${one.last}`),
   ];
   return parts.filter(Boolean).join(", ");
 }

@@ -144,9 +144,14 @@ function Cases({ dataset, split, table, labels, mayTruth }: CasesProps) {
             {formatCount(whole, "case")}
           </p>
           {mayTruth ? (
-            <Link class="button" href={defects}>
-              Defects
-            </Link>
+            <>
+              <Link class="button" href={to("datasets", dataset, split, "description")}>
+                What is in it
+              </Link>
+              <Link class="button" href={defects}>
+                Defects
+              </Link>
+            </>
           ) : null}
         </div>
         {table.unread ? (

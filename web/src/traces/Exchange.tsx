@@ -42,6 +42,11 @@ export function ExchangePanel({ reading, number, onNumber }: { reading: TracedRe
           <Tag kind="warn">repaired</Tag> {detail.repaired}
         </p>
       ) : null}
+      {detail.reply?.asked_without?.length ? (
+        <p>
+          <Tag kind="warn">asked without</Tag> {detail.reply.asked_without.join(", ")}: the endpoint refuses it
+        </p>
+      ) : null}
       {detail.messages.map((message, at) => (
         <div key={at} class={`trace-message trace-${message.role}`}>
           <span class="trace-role">{message.role}</span>

@@ -109,7 +109,7 @@ function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }
           <img class="film" src={regionPictureUrl(reading, look.row, look.place, { part: "whole", window })} alt={`Step ${look.row.number}: ${region.told}`} />
           <figcaption class="quiet-text">
             {own ? "" : "This step names no region; the first region is shown. "}Step {look.row.number}: {region.told}
-            {region.kind === "mask" ? ", the slice where the mask is largest" : region.kind === "slices" ? ", the middle slice" : ""}
+            {region.kind === "mask" ? ", the slice where the mask is largest" : region.kind === "slices" || region.kind === "voxels" ? ", the middle slice" : ""}
           </figcaption>
         </figure>
       ) : (
@@ -118,7 +118,7 @@ function InVolume({ reading, rows, chosen, counterpart, window, onWindow, name }
       {counterpart && theirs >= 0 ? (
         <figure class="trace-slice">
           <img class="film" src={regionPictureUrl(reading, counterpart, theirs, { part: "whole", truth: true, window, against: own?.row })} alt={`Reference: ${counterpart.text}`} />
-          <figcaption class="quiet-text">Reference {counterpart.number} in yellow, on the slice where its mask is largest{own ? "; the reader's mask in blue" : ""}</figcaption>
+          <figcaption class="quiet-text">Reference {counterpart.number} in yellow,{counterpart.regions[theirs]?.kind === "mask" ? ` on the slice where its mask is largest${own ? "; the reader's mask in blue" : ""}` : ` on its middle slice`}</figcaption>
         </figure>
       ) : null}
       <Field label="Window">

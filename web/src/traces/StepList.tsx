@@ -36,6 +36,7 @@ export function StepItem({ reading, row, before, truth = false, chosen, window, 
           <span class="trace-number">{row.number}</span>
           <span aria-hidden="true">{kind.sign}</span> {kind.word}
         </button>
+        {row.level ? <Tag>{row.level}</Tag> : null}
         {row.regions.map((region, place) => (
           <button key={place} type="button" class="trace-chip" onClick={() => onChoose(place)}>
             {region.told}

@@ -16,7 +16,7 @@ const place = (box: [number, number, number, number] | null, more: Partial<Trace
   drawable: true,
   ...more,
 });
-const row = (number: number, regions: TraceRegion[], more: Partial<Row> = {}): Row => ({ of: "steps", index: number - 1, number, kind: "say", text: "words", regions, exchange: null, ...more });
+const row = (number: number, regions: TraceRegion[], more: Partial<Row> = {}): Row => ({ of: "steps", index: number - 1, number, kind: "say", text: "words", regions, exchange: null, level: null, ...more });
 
 describe("words with cut-outs between", () => {
   it("puts a place wherever a mark stands", () => {

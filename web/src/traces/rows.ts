@@ -19,6 +19,8 @@ export interface Row {
   text: string;
   regions: TraceRegion[];
   exchange: number | null;
+  /** How near its finding the step is, where it is a link of an anatomical chain of thought. */
+  level: string | null;
 }
 
 interface Traced {
@@ -37,6 +39,7 @@ export function rowsOf(reading: Traced): Row[] {
       text: step.text,
       regions: step.regions,
       exchange: step.exchange,
+      level: step.level === null ? null : `finding ${step.query}: ${step.level}`,
     }));
   return reading.findings.map((finding, at) => ({
     of: "findings" as const,
@@ -46,6 +49,7 @@ export function rowsOf(reading: Traced): Row[] {
     text: finding.text,
     regions: finding.regions,
     exchange: null,
+    level: null,
   }));
 }
 

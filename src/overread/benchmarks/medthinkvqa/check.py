@@ -40,7 +40,9 @@ def check(
             twin = MedThinkVQARelease(root, split, form=other, pictures=pictures)
             checks.append(_FormCheck(twin, look=False, first=False))
     broken = False
+    elsewhere = list(first.other_splits())
     for part in checks:
+        part.has_twin, part.has_other_splits = len(checks) > 1, bool(elsewhere)
         for defect in part.defects(progress):
             broken |= defect.severity == "error"
             yield defect
@@ -54,7 +56,7 @@ def check(
     if not checks[0].rows and not broken:
         yield Defect(code="empty-split", file=checks[0].file, expected="cases", found="none")
     yield from shard_defects(first.files)
-    yield from shared_patient_defects(first, checks[0].patients, first.other_splits())
+    yield from shared_patient_defects(first, checks[0].patients, elsewhere)
 
 
 class _FormCheck:
@@ -66,6 +68,7 @@ class _FormCheck:
         self.look = look
         self.first = first
         self.rows = 0
+        self.has_twin = self.has_other_splits = True
         self.ids = UniqueIds()
         self.contents = FormContents(self.file)
         self.patients: dict[str, int] = {}
@@ -99,9 +102,10 @@ class _FormCheck:
 
     def _add_entry(self, scanned: ScannedRow, entry: Entry) -> None:
         truth = entry.truth or Truth()
-        if entry.case.patient is not None:
+        if self.has_other_splits and entry.case.patient is not None:
             self.patients.setdefault(entry.case.patient, scanned.row)
-        self.contents.add(scanned, entry)
+        if self.has_twin:
+            self.contents.add(scanned, entry)
         if truth.answer is None:
             self.unanswered.append(scanned)
         else:

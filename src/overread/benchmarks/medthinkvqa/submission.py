@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from overread.benchmarks.intake import Intake, format_few, json_kind, quote_value
+from overread.benchmarks.intake import Intake, entries_by_case, format_few, json_kind, quote_value
 from overread.benchmarks.medthinkvqa.release import LETTERS, read_row
 from overread.benchmarks.medthinkvqa.write import row_of
 from overread.benchmarks.prediction_rows import CaseRow, read_prediction_rows
@@ -33,7 +33,7 @@ _IDENTIFYING = ("title", "options", "CLINICAL_HISTORY", "image_01_path")
 
 def read_submission(release: Release, path: Path, entries: Collection[Entry] | None = None) -> Submission:
     """The predictions of a file of rows, matched to the cases by what the original rows say."""
-    known = {entry.case.id: entry for entry in entries or release.entries()}
+    known = entries_by_case(release, entries)
     intake = Intake(path, known)
     for place, row in enumerate(read_prediction_rows(path, intake), 1):
         data = row.data or {}

@@ -1,6 +1,7 @@
 """MMRad-IVL-22K: a chest X-ray → an interleaved trace of looks and words → a report."""
 
 from overread.benchmarks.mmrad.check import check
+from overread.benchmarks.mmrad.describe import describe
 from overread.benchmarks.mmrad.release import FORMS, SPLITS, THINKVG, MMRadRelease
 from overread.benchmarks.mmrad.submission import read_submission
 from overread.benchmarks.mmrad.submit import submit
@@ -8,7 +9,8 @@ from overread.benchmarks.mmrad.write import write
 from overread.core import Benchmark, Hub
 
 WORD_METRICS = """
-    rouge1 rouge2 rougeL bleu1 bleu2 bleu3 bleu4 cider ceiling_rouge2 ceiling_cider answer_accuracy
+    rouge1 rouge2 rougeL bleu1 bleu2 bleu3 bleu4 meteor cider ceiling_rouge2 ceiling_meteor
+    ceiling_cider answer_accuracy
 """.split()
 
 BENCHMARK = Benchmark(
@@ -20,6 +22,7 @@ BENCHMARK = Benchmark(
     load=MMRadRelease,
     check=check,
     write=write,
+    describe=describe,
     licence="not published; the radiographs: PhysioNet Credentialed Health Data License",
     terms="the radiographs may only be used by credentialed persons under PhysioNet's agreement, "
     "and may not be handed on or sent to services that keep them",

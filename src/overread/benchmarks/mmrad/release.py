@@ -78,7 +78,7 @@ class MMRadRelease(FolderRelease):
         """Whether these are question rows without any of their radiographs, as the hub has them."""
         rows = (scanned.entry for scanned in self.scan())
         films = (entry.case.pictures[0].file for entry in rows if entry is not None)
-        return self.is_thinkvg and not any(self.picture_fence.has(film) for film in films)
+        return self.is_thinkvg and not any(self.picture_fence.holds(film) for film in films)
 
     def count(self) -> int | None:
         """How many rows the split has."""

@@ -29,7 +29,7 @@ from overread.core import (
     WrittenSubmission,
 )
 from overread.core.submission import FindFile, FindReading
-from overread.errors import PictureError, UsageError
+from overread.errors import PictureError
 from overread.prompts.interleaved import (
     BOX_SENTENCE,
     HIGHLIGHT,
@@ -40,7 +40,7 @@ from overread.prompts.interleaved import (
     parse_interleaved,
     parse_thinking,
 )
-from overread.storage.atomic import open_atomic, replace_folder
+from overread.storage.atomic import open_atomic
 
 _NO_CROP = "no-crop"
 """Stands where a look has no cut-out but a later one has, so that these stay in their places."""
@@ -53,9 +53,7 @@ def submit(
     going = SubmissionTally(release, readings, progress)
     asked = (release.form or "").startswith(THINKVG)
     crops = crops_folder(out)
-    if crops.exists() and not out.exists():
-        raise UsageError(f"{crops} already exists", remedy="choose another name")
-    with replace_folder(crops) as part, open_atomic(out) as stream:
+    with open_atomic(out) as stream:
         for entry in release.entries():
             reading = going.find_reading(entry)
             if reading is None:
@@ -63,7 +61,7 @@ def submit(
             if asked:
                 row = _make_answer_row(entry, reading)
             else:
-                row = _make_report_row(entry, reading, _CropCopier(crops.name, part, source, entry, going))
+                row = _make_report_row(entry, reading, _CropCopier(crops, source, entry, going))
             if row is None:
                 going.leave_out(entry, f"it has no {'answer' if asked else 'report and no look'}")
                 continue
@@ -86,10 +84,8 @@ def crops_folder(out: Path) -> Path:
 class _CropCopier:
     """Copies the cut-outs of one reading to where its row names them."""
 
-    def __init__(
-        self, name: str, folder: Path, source: FindFile, entry: Entry, going: SubmissionTally
-    ) -> None:
-        self._name, self._folder, self._source = name, folder, source
+    def __init__(self, folder: Path, source: FindFile, entry: Entry, going: SubmissionTally) -> None:
+        self._folder, self._source = folder, source
         self._entry, self._going = entry, going
         self._count = 0
 
@@ -103,7 +99,7 @@ class _CropCopier:
             self._going.note(self._entry, f"a cut-out is left out ({error})")
             return None
         self._count += 1
-        return f"{self._name}/{name}"
+        return f"{self._folder.name}/{name}"
 
 
 def _make_report_row(entry: Entry, reading: Reading, crops: _CropCopier) -> dict[str, Any] | None:

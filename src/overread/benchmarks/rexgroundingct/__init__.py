@@ -1,6 +1,8 @@
 """ReXGroundingCT: a sentence of a report → a 3D mask in a chest CT."""
 
 from overread.benchmarks.rexgroundingct.check import check
+from overread.benchmarks.rexgroundingct.describe import describe
+from overread.benchmarks.rexgroundingct.grand_challenge import submit_grand_challenge
 from overread.benchmarks.rexgroundingct.release import FORMS, SPLITS, ReXGroundingCTRelease
 from overread.benchmarks.rexgroundingct.submission import read_submission
 from overread.benchmarks.rexgroundingct.submit import submit
@@ -25,6 +27,7 @@ BENCHMARK = Benchmark(
     load=ReXGroundingCTRelease,
     check=check,
     write=write,
+    describe=describe,
     licence="CC BY-NC-SA 4.0",
     terms="CT-RATE scans and reports with annotations; research only, no commercial use; the CTs "
     "are CT-RATE's and are fetched there, under its own terms",
@@ -35,12 +38,13 @@ BENCHMARK = Benchmark(
         "images/ or name their folder with --pictures",
     ),
     read_submission=read_submission,
-    metrics=("masks.scores",),
+    metrics=("masks.scores", "traces.chain", "traces.chain_masks"),
     slower_metrics=("masks.surface.scores", "masks.panoptic", "masks.lesion_froc"),
     submit=submit,
+    submit_layouts={"grand-challenge": submit_grand_challenge},
     official=OFFICIAL,
     headline=("honest_global_only_mean_global_dice_per_finding", "mean Dice"),
     demo_audits=2,
     hub_tasks=("image-segmentation",),
-    holds=("masks in CTs",),
+    holds=("masks in CTs", "traces of looks", "chains of thought"),
 )

@@ -16,6 +16,7 @@ from overread.benchmarks.checks import (
     picture_defect,
     shared_patient_defects,
 )
+from overread.benchmarks.rexgroundingct.chains import unused_chains
 from overread.benchmarks.rexgroundingct.release import CT, FORMS, MASKS, ReXGroundingCTRelease
 from overread.core import Defect, Entry, Geometry, Progress, ScannedRow, Truth, Volume
 from overread.errors import PictureError
@@ -80,7 +81,7 @@ def _check_list(
             if case.patient is not None:
                 patients.setdefault(case.patient, scanned.row)
             yield from _category_defects(scanned, truth)
-            _note_gaps(gaps, scanned, scanned.entry, truth)
+            _note_gaps(gaps, scanned, scanned.entry, truth, chains=release.form == "base")
             stated |= any(finding.voxels is not None for finding in truth.findings)
         if progress is not None:
             progress(rows, release.count())
@@ -98,6 +99,7 @@ def _check_list(
         where = {"file": release.file, "field": key}
         yield Defect(code="unknown-key", **where, expected="train, val or test", found=f"'{key}'")
     yield from _absence_defects(release, stated=stated)
+    yield from _chain_defects(release)
     yield from shared_patient_defects(release, patients, release.other_splits())
 
 
@@ -126,14 +128,32 @@ def _absence_defects(release: ReXGroundingCTRelease, *, stated: bool) -> Iterato
             )
 
 
-def _note_gaps(gaps: MissingValues, scanned: ScannedRow, entry: Entry, truth: Truth) -> None:
+def _chain_defects(release: ReXGroundingCTRelease) -> Iterator[Defect]:
+    """Chains of scans that no split of any list has; told once, by the first split that has scans."""
+    lists = [
+        ReXGroundingCTRelease(release.root, release.split, form=form)
+        for form, file in FORMS.items()
+        if release.fence.has(file)
+    ]
+    everywhere = [name for one in lists for split in (one, *one.other_splits()) for name in split.names()]
+    first = next((split for split, count in release.splits().items() if count), release.split)
+    unused = unused_chains(release.chain_file, everywhere) if release.split == first else None
+    if unused is not None and release.form == lists[0].form:
+        yield unused
+
+
+def _note_gaps(gaps: MissingValues, scanned: ScannedRow, entry: Entry, truth: Truth, *, chains: bool) -> None:
+    """What some scans have and others lack; chains were made for the scans of the base list."""
     volume = entry.case.picture(CT)
     gaps.add("shape", scanned, filled=isinstance(volume, Volume) and volume.shape is not None)
     gaps.add("protocol", scanned, filled=truth.protocol is not None)
+    chained = {step.link.query for step in (truth.trace.steps if truth.trace else ()) if step.link}
     for finding in truth.findings:
         gaps.add("categories", scanned, filled=finding.category is not None)
         gaps.add("entity_counts", scanned, filled=finding.entities is not None)
         gaps.add("pixels", scanned, filled=finding.voxels is not None)
+        if chains:
+            gaps.add("anatomical_cot", scanned, filled=finding.query in chained)
 
 
 def _category_defects(scanned: ScannedRow, truth: Truth) -> Iterator[Defect]:

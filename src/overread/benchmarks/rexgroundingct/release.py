@@ -1,18 +1,21 @@
 """ReXGroundingCT rows: one scan, its finding sentences, one mask channel for each.
 
 The list of cases is `dataset.json`, or its MICCAI twin with more validation and test scans. The
-CTs come from CT-RATE and lie in a flat folder or in its tree; the masks under `segmentations/`.
+CTs come from CT-RATE and lie in a flat folder or in its tree; the masks under `segmentations/`, the
+chains of thought in `anatomical_cot.json`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from overread.benchmarks.release import FolderRelease, clean_id
+from overread.benchmarks.rexgroundingct.chains import ChainFile, read_chain_file, read_chains
+from overread.benchmarks.rexgroundingct.scan_names import scan_stem
 from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import read_json
 from overread.core import Case, Defect, Entry, Finding, Mask, Query, ScannedRow, Truth, Volume
@@ -21,7 +24,7 @@ from overread.storage.fence import Fence
 
 SPLITS = ("train", "val", "test")
 FORMS = {"base": "dataset.json", "miccai": "MICCAI_challenge_dataset.json"}
-SIDECARS = ("reports_dataset.json", "anatomical_cot.json")
+REPORTS = "reports_dataset.json"
 CT = "ct"
 MASKS = "segmentations"
 
@@ -35,6 +38,9 @@ class ReXGroundingCTRelease(FolderRelease):
     """One split of a copy of ReXGroundingCT."""
 
     benchmark = "rexgroundingct"
+    # CTs and masks are large and often lie on another disk. Rows name plain files, never a path, so a
+    # link opens its own files and nothing else.
+    linked_folders = tuple(filter(None, (*_MASK_FOLDERS, *_CT_FOLDERS, "dataset")))
     split_has_a_file = False  # one list holds all splits, and those it does not have are empty
 
     def __init__(
@@ -44,6 +50,9 @@ class ReXGroundingCTRelease(FolderRelease):
         super().__init__(root, split, form=form, pictures=pictures)
         there = [name for name, file in FORMS.items() if self.fence.has(file)]
         if not there:
+            refused = next(filter(None, map(self.fence.refusal, FORMS.values())), None)
+            if refused is not None:
+                raise ReleaseError(refused.what, where=str(root), remedy="copy the file into the release")
             raise ReleaseError(
                 "there is no dataset.json and no MICCAI_challenge_dataset.json",
                 where=str(root),
@@ -107,15 +116,23 @@ class ReXGroundingCTRelease(FolderRelease):
             row = RowFields(data if isinstance(data, dict) else {}, file=self.file, number=number)
             if not isinstance(data, dict):
                 row.fail("bad-row", self.split, "a JSON object", data)
+            if number == 1:
+                row.defects += self.chain_file.defects
             entry = None
             if not row.broken:
-                entry = read_scan(row, split=self.split, withheld=self.masks_withheld)
+                chains = self.chain_file.chains.get(scan_stem(str(row.data.get("name"))))
+                entry = read_scan(row, split=self.split, withheld=self.masks_withheld, chains=chains)
             yield ScannedRow(self.file, number, entry, row.defects)
 
     def names(self) -> list[str]:
         """Names of the scans of this split, where they have one."""
         rows = self._split_rows[0].get(self.split, [])
         return [row["name"] for row in rows if isinstance(row, dict) and _is_name(row.get("name"))]
+
+    @cached_property
+    def chain_file(self) -> ChainFile:
+        """The chains of thought of all splits."""
+        return read_chain_file(self.fence, SPLITS)
 
     @cached_property
     def masks_withheld(self) -> bool:
@@ -145,16 +162,21 @@ class ReXGroundingCTRelease(FolderRelease):
         return self._other_parts
 
 
-def read_scan(row: RowFields, *, split: str, withheld: bool) -> Entry | None:
-    """One row as an entry; None where it cannot become one, with the reason noted."""
+def read_scan(
+    row: RowFields, *, split: str, withheld: bool, chains: Mapping[str, Any] | None = None
+) -> Entry | None:
+    """One row as an entry; None where it cannot become one, with the reason noted.
+
+    `chains` are its chains of thought, by finding, as their file has them.
+    """
     name = row.text("name")
     if not _is_name(name):
-        row.fail("missing-field", "name", "a file name ending in .nii.gz", name)
+        row.fail("missing-field", "name", "a file name ending in .nii.gz, .nii or .mha", name)
         return None
     if re.search(r"[/\\]", name) or name.startswith(".") or len(name) > 200:
         row.fail("refused-file", "name", "a plain file name", name)
         return None
-    row.case = clean_id(re.sub(r"\.nii(\.gz)?$", "", name))
+    row.case = clean_id(scan_stem(name))
     sentences = _parse_keyed(row, "findings", str)
     if not sentences and not row.broken:
         row.fail("missing-field", "findings", "at least one sentence", "none")
@@ -188,7 +210,9 @@ def read_scan(row: RowFields, *, split: str, withheld: bool) -> Entry | None:
         )
         for channel, key in enumerate(keys)
     )
-    known = bool(categories or entities or voxels or protocol) or not withheld
+    trace, damaged = read_chains(chains or {}, keys, picture=CT, shape=shape, case=row.case)
+    row.defects += damaged
+    known = bool(categories or entities or voxels or protocol or trace) or not withheld
     case = Case(
         id=row.case,
         benchmark="rexgroundingct",
@@ -198,12 +222,12 @@ def read_scan(row: RowFields, *, split: str, withheld: bool) -> Entry | None:
         queries=tuple(Query(id=key, text=sentences[key]) for key in keys),
     )
     extra = {k: v for k, v in row.data.items() if k not in _ROW_FIELDS and v is not None}
-    truth = Truth(findings=findings, protocol=protocol) if known else None
+    truth = Truth(findings=findings, trace=trace, protocol=protocol) if known else None
     return Entry(case=case, truth=truth, extra=extra)
 
 
 def _is_name(name: object) -> TypeGuard[str]:
-    return isinstance(name, str) and name.endswith((".nii.gz", ".nii")) and "\0" not in name
+    return isinstance(name, str) and name.endswith((".nii.gz", ".nii", ".mha")) and "\0" not in name
 
 
 def _patient(name: str) -> str | None:
@@ -275,7 +299,8 @@ def _mask_places(name: str) -> Iterator[str]:
 
 
 def _any_exists(fence: Fence, places: Iterator[str]) -> bool:
-    return any(fence.has(place) for place in places)
+    # What is there and may not be opened is not absent: whoever opens it is told why not.
+    return any(fence.holds(place) for place in places)
 
 
 def _find_path(fence: Fence, file: str, places: Iterator[str]) -> Path:

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from overread.benchmarks.intake import Intake, format_few, make_printable
+from overread.benchmarks.rexgroundingct.grand_challenge import find_outputs
+from overread.benchmarks.rexgroundingct.label_maps import OWN_FILES, label_reading, read_label_numbers
 from overread.benchmarks.rexgroundingct.release import CT
+from overread.benchmarks.rexgroundingct.scan_names import scan_stem
 from overread.benchmarks.submitted_files import FolderFiles, Member, ZipFiles, open_submitted_files
 from overread.core import Case, Entry, Finding, Geometry, Mask, Reading, Release, Submission, Volume
 from overread.errors import PictureError, SubmissionError
@@ -22,7 +25,7 @@ from overread.errors import PictureError, SubmissionError
 if TYPE_CHECKING:
     from overread.pixels.nifti import NiftiHeader
 
-_NIFTI = (".nii.gz", ".nii")
+_MASKS = (".nii.gz", ".nii", ".mha")
 _RENAME_REMEDY = "name each mask like its CT"
 # What people add to the name of a scan: nnU-Net's channel, or a word for what the file is.
 _NAME_ADDITIONS = re.compile(r"(_0000|[_-](seg|segmentation|mask|masks|pred|prediction|label|labels))+$")
@@ -51,48 +54,83 @@ def read_submission(release: Release, path: Path, entries: Collection[Entry] | N
     cases = {_ct_name(entry.case): entry.case for entry in entries or release.entries()}
     files = open_submitted_files(path)
     intake = Intake(path, (case.id for case in cases.values()), unit="file")
-    placed = _sort_files(files, intake)
-    chosen: dict[str, Case] = {}
-    used: set[str] = set()
-    near = _similar_names(placed)
-    for name, case in cases.items():
-        member = _choose_file(name, case, placed, files, intake)
-        if member is not None:
-            chosen[member.name] = case
-            used |= {name, *(twin.base for twin in _gzip_variants(name, placed))}
-        elif intake.lacks(case.id):
-            used |= _note_similar_names(name, case, placed, near, intake)
-    sizes = {member.name: member.size for _, member in placed.all_members()}
+    members = files.members()
+    labels = read_label_numbers(files, members, intake)
+    chosen = find_outputs(files, cases, intake) if labels is None else None
+    if chosen is None:
+        expected = frozenset() if labels is None else OWN_FILES
+        chosen = _choose_by_name(files, members, cases, intake, expected=expected)
+    sizes = {member.name: member.size for member in members}
     unchecked = 0
     for member_name, header in files.read_headers(chosen):
         case = chosen[member_name]
         space, shape = _ct_space(release, case)
         unchecked += space is None
-        wrong = _find_misfit(header, case, shape, sizes[member_name])
-        reading = _make_reading(case, member_name, intake.reader)
+        channels = len(case.queries) if labels is None else None
+        wrong = _find_misfit(header, channels, shape, sizes[member_name])
+        if labels is None:
+            reading = _make_reading(case, member_name, intake.reader)
+        else:
+            reading = label_reading(case, member_name, intake.reader, labels, intake)
         if wrong is not None:
             intake.fail(case.id, *wrong, file=make_printable(member_name), findings=reading.findings)
             continue
         if not isinstance(header, PictureError):
-            _note_header(header, case, space, shape, member_name, intake)
+            _note_header(header, channels, space, shape, member_name, intake)
         intake.add_reading(reading)
-    _note_surplus(placed, cases, used, intake)
+    if labels is not None:
+        what = "these are label maps of nnU-Net: each finding was given the label of its category"
+        intake.warn(what, "the category was read by rules in the finding's sentence; see docs/grading.md")
     if unchecked:
         what = f"the orientation of {unchecked:,} masks could not be checked"
         intake.warn(what, "name the folder of the CTs with --pictures")
     return intake.to_submission(files)
 
 
+def _choose_by_name(
+    files: FolderFiles | ZipFiles,
+    members: list[Member],
+    cases: dict[str, Case],
+    intake: Intake,
+    *,
+    expected: frozenset[str],
+) -> dict[str, Case]:
+    """File of a mask → its case, by the name that both have."""
+    placed = _sort_files(members, intake, expected=expected)
+    chosen: dict[str, Case] = {}
+    used: set[str] = set()
+    near = _similar_names(placed)
+    for name, case in cases.items():
+        own = name if name in placed.flat or name in placed.refused else _metaimage_name(name, placed)
+        member = _choose_file(own, case, placed, files, intake)
+        if member is not None:
+            chosen[member.name] = case
+            used |= {own, *(twin.base for twin in _gzip_variants(own, placed))}
+        elif intake.lacks(case.id):
+            used |= _note_similar_names(name, case, placed, near, intake)
+    _note_surplus(placed, cases, used, intake)
+    return chosen
+
+
+def _metaimage_name(name: str, placed: _MaskFiles) -> str:
+    """The name of a scan's mask as .mha, or as NIfTI of a CT that is .mha, where it is there."""
+    stem = scan_stem(name)
+    return next((one for one in (f"{stem}.mha", f"{stem}.nii.gz") if one in placed.flat), name)
+
+
 def _ct_name(case: Case) -> str:
     return case.picture(CT).file
 
 
-def _sort_files(files: FolderFiles | ZipFiles, intake: Intake) -> _MaskFiles:
-    """The NIfTI files by name; what else is there is noted."""
-    members = files.members()
+def _sort_files(members: list[Member], intake: Intake, *, expected: frozenset[str]) -> _MaskFiles:
+    """The NIfTI files by name; what else is there, and is not expected, is noted."""
     wanted = [member for member in members if not member.is_clutter]
-    masks = [m for m in wanted if m.base.lower().endswith(_NIFTI)]
-    others = [make_printable(m.name) for m in wanted if not m.base.lower().endswith(_NIFTI)]
+    masks = [m for m in wanted if m.base.lower().endswith(_MASKS)]
+    others = [
+        make_printable(m.name)
+        for m in wanted
+        if not m.base.lower().endswith(_MASKS) and m.base not in expected
+    ]
     if not masks:
         what = "there is no NIfTI file" if members else "there is nothing in it"
         remedy = "put one .nii.gz a scan into it, named like the scan"
@@ -168,7 +206,7 @@ def _similar_names(placed: _MaskFiles) -> dict[str, list[str]]:
 
 def _bare_name(name: str) -> str:
     """A name without its endings and what people add to it, in small letters."""
-    return _NAME_ADDITIONS.sub("", re.sub(r"(\.nii)?(\.gz)?$", "", name.lower()))
+    return _NAME_ADDITIONS.sub("", re.sub(r"((\.nii)?(\.gz)?|\.mha)$", "", name.lower()))
 
 
 def _note_similar_names(
@@ -205,9 +243,9 @@ def _ct_space(release: Release, case: Case) -> tuple[Geometry | None, tuple[int,
 
 
 def _find_misfit(
-    header: NiftiHeader | PictureError, case: Case, shape: tuple[int, ...] | None, size: int
+    header: NiftiHeader | PictureError, channels: int | None, shape: tuple[int, ...] | None, size: int
 ) -> tuple[str, str] | None:
-    """Why a mask cannot be used, and what to do about it."""
+    """Why a mask of so many channels cannot be used, and what to do about it; None is a label map."""
     from overread.benchmarks.rexgroundingct.axes import describe_misfit
     from overread.pixels.masks import detect_layout
 
@@ -215,7 +253,12 @@ def _find_misfit(
         return "the file is empty", "write the mask again"
     if isinstance(header, PictureError):
         return header.what, header.remedy or "write the mask again"
-    count = len(case.queries)
+    if channels is None:
+        if shape is not None and header.shape != tuple(shape):
+            what = f"the label map has the shape {header.shape}, and the CT {tuple(shape)}"
+            return what, "write it in the CT's own array, as nnU-Net does"
+        return _find_surplus_bytes(header, size)
+    count = channels
     ct = shape if shape is not None else header.shape[1:]
     try:
         detect_layout(header.shape, (ct[0], ct[1], ct[2]) if len(ct) == 3 else (0, 0, 0), count, where="")
@@ -224,6 +267,10 @@ def _find_misfit(
             what = f"the mask has the shape {header.shape}, not ({count}, H, W, D)"
             return what, "write one channel for each finding, then the CT's own array"
         return describe_misfit(header.shape, ct, count)
+    return _find_surplus_bytes(header, size)
+
+
+def _find_surplus_bytes(header: NiftiHeader, size: int) -> tuple[str, str] | None:
     most = header.offset + header.size + header.size // 1000 + _SLACK
     if size > most:
         what = f"the file has {size:,} bytes, and a mask of its shape at most {most:,}"
@@ -233,7 +280,7 @@ def _find_misfit(
 
 def _note_header(
     header: NiftiHeader,
-    case: Case,
+    channels: int | None,
     space: Geometry | None,
     shape: tuple[int, ...] | None,
     name: str,
@@ -243,8 +290,9 @@ def _note_header(
     from overread.benchmarks.rexgroundingct.axes import describe_orientation
 
     where = make_printable(name)
-    count = len(case.queries)
-    if shape is not None and header.shape != (count, *shape):
+    # One finding in .mha is a plain volume: the format cannot say that a voxel has one channel.
+    single = channels == 1 and header.shape == shape and name.lower().endswith(".mha")
+    if channels is not None and shape is not None and header.shape != (channels, *shape) and not single:
         official = "(H, W, D)" if len(header.shape) == 3 else "(H, W, D, F)"
         what = f"the mask is stored as {official}; it was understood all the same"
         intake.warn(what, "the official order is (F, H, W, D)", file=where)

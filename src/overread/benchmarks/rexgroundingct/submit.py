@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from overread.benchmarks.output import copy_bytes
 from overread.benchmarks.rexgroundingct.release import CT
+from overread.benchmarks.rexgroundingct.scan_names import scan_stem
 from overread.benchmarks.submission_tally import SubmissionTally
 from overread.core import Case, Entry, Mask, Progress, Reading, Release, Volume, WrittenSubmission
 from overread.core.submission import FindFile, FindReading
-from overread.errors import PictureError, UsageError
+from overread.errors import PictureError
 from overread.pixels.masks import read_channel, write_mask
 from overread.pixels.nifti import read_header
-from overread.storage.atomic import open_atomic, replace_folder
+from overread.storage.atomic import open_atomic
 
 Add = Callable[[str, Path], None]
 """Puts a file into the submission under a name."""
@@ -38,14 +39,29 @@ def submit(
     release: Release, readings: FindReading, source: FindFile, out: Path, *, progress: Progress | None = None
 ) -> WrittenSubmission:
     """Write a zip or a folder of masks, one for each scan of which any finding was marked."""
-    going = SubmissionTally(release, readings, progress)
     packing = _open_zip if out.suffix.lower() == ".zip" else _open_folder
+    return write_submission(release, readings, source, out, packing=packing, progress=progress)
+
+
+def write_submission(
+    release: Release,
+    readings: FindReading,
+    source: FindFile,
+    out: Path,
+    *,
+    packing: Callable[[Path], AbstractContextManager[Add]],
+    progress: Progress | None = None,
+) -> WrittenSubmission:
+    """Write the masks of all scans, each put where `packing` puts it."""
+    going = SubmissionTally(release, readings, progress)
     with TemporaryDirectory() as scratch, packing(out) as add:
         for entry in release.entries():
             reading = going.find_reading(entry)
             if reading is None:
                 continue
             name = entry.case.picture(CT).file
+            # The official masks are NIfTI, also of a CT that is none.
+            name = name if not name.endswith(".mha") else f"{scan_stem(name)}.nii.gz"
             path = Path(scratch, name)
             try:
                 absent = _write_scan(path, release, entry.case, reading, source)
@@ -119,7 +135,7 @@ def _find_ready_file(
         wanted = (first, channel, count, None)
         if [(m.file, m.channel, m.channels, m.entity) for m in masks] != [wanted]:
             return None
-    if first.endswith(".gz") != packed:
+    if first.endswith(".gz") != packed or first.endswith(".mha"):
         return None
     found = source(first)
     header = read_header(found, name=first)
@@ -155,20 +171,10 @@ def _open_zip(out: Path) -> Iterator[Add]:
 
 @contextmanager
 def _open_folder(out: Path) -> Iterator[Add]:
-    """A folder that takes its place when the last mask is in it."""
-    if out.exists() and not (out.is_dir() and all(map(_is_mask, out.iterdir()))):
-        raise UsageError(
-            f"{out} holds something else than masks, and is not replaced",
-            remedy="choose another name, one that ends in .zip for a zip",
-        )
-    with replace_folder(out) as part:
-        part.mkdir(parents=True)
+    """A new folder."""
+    out.mkdir()
 
-        def add(name: str, path: Path) -> None:
-            shutil.copyfile(path, part / name)
+    def add(name: str, path: Path) -> None:
+        shutil.copyfile(path, out / name)
 
-        yield add
-
-
-def _is_mask(path: Path) -> bool:
-    return path.is_file() and path.name.endswith((".nii.gz", ".nii"))
+    yield add

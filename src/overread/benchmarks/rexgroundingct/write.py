@@ -11,14 +11,16 @@ import numpy as np
 
 from overread.benchmarks.output import copy_bytes, copy_file, require_same, watched, write_once
 from overread.benchmarks.release import FolderRelease
+from overread.benchmarks.rexgroundingct.chains import CHAINS, chain_rows
 from overread.benchmarks.rexgroundingct.release import (
     CT,
     FORMS,
-    SIDECARS,
+    REPORTS,
     SPLITS,
     ReXGroundingCTRelease,
     read_scan,
 )
+from overread.benchmarks.rexgroundingct.scan_names import scan_stem
 from overread.benchmarks.row_fields import RowFields
 from overread.benchmarks.rows import read_json
 from overread.core import Entry, Mask, Progress, Release, Truth, Volume
@@ -39,21 +41,26 @@ def write(
     """Write one split to `out`, beside the splits that are there, and return the list file."""
     path = out / FORMS[form or release.form or "base"]
     rows: list[dict[str, Any]] = []
+    chains: dict[str, Any] = {}
     for done, entry in enumerate(release.entries(), 1):
         row = row_of(entry)
         reader = RowFields(dict(row), file=path.name, number=done)
         truth = entry.truth or Truth()
         withheld = not any(finding.regions for finding in truth.findings)
-        require_same(entry, read_scan(reader, split=release.split, withheld=withheld))
+        own = chain_rows(truth.trace)
+        require_same(entry, read_scan(reader, split=release.split, withheld=withheld, chains=own))
         rows.append(row)
+        if own:
+            chains[row["name"]] = own
     _read_list_beside(path, release.split, rows)  # refused here, before a picture is touched
     remove_leftovers(out, f"**/{LEFTOVER}")
     for entry in watched(release, progress):
         if pictures:
             _write_pictures(release, entry, out)
-    _copy_sidecars(release, out)
     out.mkdir(parents=True, exist_ok=True)
     with lock_folder(out):  # another split may be on its way into the same list
+        _copy_reports(release, out)
+        _write_chains(release, chains, out)
         listed = _read_list_beside(path, release.split, rows)
         if isinstance(release, ReXGroundingCTRelease):
             listed = release.other_keys() | listed
@@ -63,12 +70,36 @@ def write(
     return path
 
 
-def _copy_sidecars(release: Release, out: Path) -> None:
-    """Files beside the list that no record holds (their keys are unpublished), byte for byte."""
-    if isinstance(release, FolderRelease):
-        for file in SIDECARS:
-            if release.fence.has(file) and not (out / file).exists():
-                copy_bytes(release.fence.path(file), Fence(out).path_to_write(file))
+def _copy_reports(release: Release, out: Path) -> None:
+    """The file beside the list that no record holds (its keys are unpublished), byte for byte."""
+    if isinstance(release, FolderRelease) and release.fence.has(REPORTS) and not (out / REPORTS).exists():
+        copy_bytes(release.fence.path(REPORTS), Fence(out).path_to_write(REPORTS))
+
+
+def _write_chains(release: Release, chains: dict[str, Any], out: Path) -> None:
+    """The chains of the split, beside those of splits that are there.
+
+    Of a loaded release the file's own words are taken, with keys that no record holds; one that is no
+    mapping of scans is copied whole.
+    """
+    path = Fence(out).path_to_write(CHAINS)
+    if isinstance(release, ReXGroundingCTRelease) and release.fence.has(CHAINS):
+        raw = release.chain_file.raw
+        if raw is None:
+            if not path.exists():
+                copy_bytes(release.fence.path(CHAINS), path)
+            return
+        names = {scan_stem(name) for name in release.names()}
+        chains = {name: value for name, value in raw.items() if scan_stem(name) in names}
+    if not chains:
+        return
+    there: Any = {}
+    if path.exists():
+        there, defect = read_json(path, CHAINS)
+        if defect is not None or not isinstance(there, dict):
+            raise UsageError(f"{path} holds no chains of scans", remedy="choose another folder")
+    with open_atomic(path) as stream:
+        stream.write(json.dumps({**there, **chains}, ensure_ascii=False).encode("utf-8"))
 
 
 def row_of(entry: Entry) -> dict[str, Any]:

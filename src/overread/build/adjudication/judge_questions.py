@@ -26,7 +26,8 @@ from overread.metrics.agreement import Agreement, agree
 from overread.metrics.statistics.result import Result
 from overread.ontology import step_errors
 from overread.runs.judging.verdict_store import select_verdicts
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, remove_leftovers
+from overread.storage.system_errors import remedy_for
 
 FOLDER_SUFFIX = "-judge-checked"
 """What is added to a run's name to name the folder of its questions, which lies beside it."""
@@ -89,6 +90,7 @@ def write_judge_questions(run: Path, folder: Path, about: Mapping[str, Data] | N
             where=str(run),
             remedy="judge it first: overread judge RUN --judge steps --reader …",
         )
+    remove_leftovers(folder)
     if folder.is_dir() and not (folder / RUN_FILE).is_file() and any(folder.iterdir()):
         raise UsageError(
             f"the folder {folder.name} holds something else", where=str(folder), remedy="move it away"
@@ -97,12 +99,14 @@ def write_judge_questions(run: Path, folder: Path, about: Mapping[str, Data] | N
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise OverreadError(
-            f"the folder of questions cannot be made ({error.strerror})", where=str(folder)
+            f"the folder of questions cannot be made ({error.strerror})",
+            where=str(folder),
+            remedy=remedy_for(error, "see who may write there"),
         ) from None
+    with open_atomic(folder / RUN_FILE) as out:  # first: by this the folder is known for ours after a kill
+        out.write(json.dumps({"run": os.path.relpath(run, folder)}).encode())
     with open_atomic(folder / REASONS_FILE) as out:
         out.write(_reasons_toml().encode())
-    with open_atomic(folder / RUN_FILE) as out:
-        out.write(json.dumps({"run": os.path.relpath(run, folder)}).encode())
     write_questions(folder, questions)
     return questions
 

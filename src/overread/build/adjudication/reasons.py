@@ -55,6 +55,8 @@ def _parse_lists(text: str, where: str) -> dict[str, dict[str, str]]:
         lists = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise OverreadError(f"this is not TOML ({error})", where=where) from None
+    except RecursionError:
+        raise OverreadError("its values are nested too deeply", where=where) from None
     for kind, codes in lists.items():
         good = isinstance(codes, dict) and all(
             isinstance(about, str) and not set(code) & set(" |;,:") and not code.isdecimal()

@@ -25,6 +25,8 @@ from overread.core import Record
 from overread.errors import OverreadError, UsageError
 from overread.storage.append_log import log_path, write_all
 from overread.storage.locks import lock_file
+from overread.storage.system import open_binary, sync_folder
+from overread.storage.system_errors import remedy_for
 
 VERDICT_LOG = "adjudication.jsonl"
 OLD_VERDICT_LOG = "verdicts.jsonl"
@@ -156,7 +158,7 @@ class VerdictLog:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT if writes else os.O_RDONLY
         with self._turn:
             try:
-                handle = os.open(self.path, flags | os.O_CLOEXEC, 0o664)
+                handle = open_binary(self.path, flags, 0o664)
             except FileNotFoundError:
                 if writes:
                     raise OverreadError("there is no such folder", where=str(self._folder)) from None
@@ -165,7 +167,7 @@ class VerdictLog:
             except OSError as error:
                 raise self._file_error(error, "written" if writes else "read") from None
             try:
-                lock_file(handle, shared=not writes)
+                lock_file(handle, self.path, shared=not writes)
                 if _was_replaced(self.path, handle):
                     raise OverreadError(
                         "the verdict log was replaced while waiting for its lock",
@@ -223,7 +225,7 @@ class VerdictLog:
             write_all(handle, data)
             os.fsync(handle)
             if not self._mark.lines:
-                _sync_folder(self._folder)
+                sync_folder(self._folder)
         except BaseException as error:
             os.ftruncate(handle, self._mark.offset)
             if isinstance(error, OSError):
@@ -234,7 +236,7 @@ class VerdictLog:
         return OverreadError(
             f"the verdict log cannot be {done} ({error.strerror})",
             where=str(self.path),
-            remedy="fix that and try again: every accepted verdict is saved",
+            remedy=remedy_for(error, "fix that and try again: every accepted verdict is saved"),
         )
 
     # ---- the chain -------------------------------------------------------------------------
@@ -343,12 +345,3 @@ def _read_from(handle: int, offset: int) -> bytes:
     while block := os.read(handle, 1 << 20):
         blocks.append(block)
     return b"".join(blocks)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the disk keep that there is a new file."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -21,7 +21,7 @@ from overread.build.adjudication.queue import Queue, VerdictInput
 from overread.build.adjudication.reads import PersonVerdict, person_key, person_name
 from overread.build.item import Question
 from overread.errors import OverreadError, UsageError
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, remove_leftovers
 from overread.storage.tables import read_sheet, read_user_file, split_jsonl
 
 COLUMNS = (
@@ -56,6 +56,7 @@ def export_verdicts(queue: Queue, path: Path, *, person: str | None = None) -> i
     left, with an empty verdict.
     """
     write = _choose_format(path)
+    remove_leftovers(path.parent)
     if path.exists():
         raise UsageError(
             f"there is a file {path} already, perhaps with somebody's verdicts", remedy="give another name"
@@ -209,7 +210,8 @@ def _parse_cells(row: dict[str, str], where: str) -> dict[str, Any]:
                 remedy="write an apostrophe before a text that begins so",
             )
     plain: dict[str, Any] = {name: unescape_formula(cell) for name, cell in row.items()}
-    plain["verdict"] = plain["verdict"].strip() or None
+    # A row may end early: programs leave out empty cells at its end.
+    plain["verdict"] = plain.get("verdict", "").strip() or None
     words = re.split(r"[|;,]", plain.get("reasons", ""))
     plain["reasons"] = [word.strip() for word in words if word.strip()]
     corrected = plain.get("corrected", "").strip()

@@ -64,10 +64,10 @@ def deidentify(
 
 def _clean_folder(job: _FolderJob, keep_map: Path | None, progress: Progress | None) -> CleanSummary:
     with ExitStack() as stack:
-        job.record = stack.enter_context((job.out / RECORD).open("w", encoding="utf-8"))
+        job.record = stack.enter_context((job.out / RECORD).open("w", encoding="utf-8", newline="\n"))
         if keep_map is not None:
             kept = stack.enter_context(open_atomic(keep_map, compress=False, exclusive=True, mode=0o600))
-            lines = io.TextIOWrapper(kept, encoding="utf-8")
+            lines = io.TextIOWrapper(kept, encoding="utf-8", newline="\n")
             stack.callback(lines.detach)  # what it holds is written, and the file stays open
             job.map_file = lines
         job.scan_files()

@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import os
 import secrets
-import stat
 import uuid
 from base64 import b32encode
 from collections.abc import Sequence
@@ -20,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from overread.errors import UsageError
-from overread.storage.atomic import open_atomic
+from overread.storage.atomic import open_atomic, remove_part_of
+from overread.storage.system import home_folder, others_may_read
 
 ENVIRONMENT = "OVERREAD_SECRET"
 _WEEKS = (53, 520)
@@ -106,7 +106,8 @@ def open_secret(path: Path | None = None, *, out: Path | None = None) -> DeidSec
         _create_secret(file)
     elif not file.is_file():
         raise UsageError("the secret is not a file", where=str(file), remedy="name a file with --secret")
-    if os.name == "posix" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    remove_part_of(file)
+    if others_may_read(file):
         raise UsageError(
             "the secret file is readable by other users",
             where=str(file),
@@ -126,8 +127,11 @@ def _default_path() -> Path:
     named = os.environ.get(ENVIRONMENT)
     if named:
         return Path(named)
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path.home() / ".config") / "overread" / "deidentify.secret"
+    configured, home = os.environ.get("XDG_CONFIG_HOME"), home_folder()
+    if not configured and home is None:
+        raise UsageError("there is no home folder to keep the secret in", remedy="name a file with --secret")
+    folder = Path(configured) if configured else Path(home or "", ".config")
+    return folder / "overread" / "deidentify.secret"
 
 
 def _create_secret(file: Path) -> None:

@@ -324,6 +324,9 @@ def _clean_json(text: str, job: _TableJob) -> str:
 
 
 def _clean_object(row: Any, job: _TableJob, place: str) -> Any:
-    if isinstance(row, dict):
-        return job.clean_row(row, place)
-    return job.clean_value(row, "text", "", f"{place},", set())
+    try:
+        if isinstance(row, dict):
+            return job.clean_row(row, place)
+        return job.clean_value(row, "text", "", f"{place},", set())
+    except RecursionError:
+        raise OverreadError(f"{place} is nested too deeply to be cleaned") from None

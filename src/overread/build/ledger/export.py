@@ -10,6 +10,7 @@ from typing import Any
 
 from overread.build.ledger.tables import LEDGER_FILE, LedgerUnusable, open_for_reading, sqlite_errors
 from overread.errors import UsageError
+from overread.storage.system_errors import remedy_for
 
 _BATCH_ROWS = 2000
 
@@ -30,13 +31,20 @@ def export_ledger(folder: Path, file: Path) -> int:
     schema = _schema(pa)
     count = 0
     try:
-        with open_atomic(file, compress=False) as stream, pq.ParquetWriter(stream, schema) as writer:
+        with (
+            open_atomic(file, compress=False, tidy=True) as stream,
+            pq.ParquetWriter(stream, schema) as writer,
+        ):
             decisions = _rows(folder)
             while rows := list(islice(decisions, _BATCH_ROWS)):
                 writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                 count += len(rows)
     except OSError as error:
-        raise UsageError(f"it cannot be written ({error.strerror})", where=str(file)) from None
+        raise UsageError(
+            f"it cannot be written ({error.strerror})",
+            where=str(file),
+            remedy=remedy_for(error, "choose another place"),
+        ) from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         # pyarrow holds every value against its column, and JSON against its form.
         raise LedgerUnusable(

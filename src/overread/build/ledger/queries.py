@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter
 
 from overread.build.item import Data
 from overread.build.ledger.store import LedgerEntry, OutcomeName, parse_entry
-from overread.build.ledger.tables import LedgerUnusable, open_for_reading, sqlite_errors
+from overread.build.ledger.tables import content_errors, open_for_reading, sqlite_errors
 from overread.catalog import unknown_name
 from overread.core import Reply
 
@@ -162,14 +162,8 @@ def _open_ledger(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the ledger of a folder for reading; content that no build writes raises an error."""
     base = open_for_reading(folder)
     try:
-        with sqlite_errors(folder):
+        with content_errors(folder), sqlite_errors(folder):
             yield base
-    except (ValueError, RecursionError) as error:  # what is read is checked
-        raise LedgerUnusable(
-            f"the ledger holds something that no build writes ({type(error).__name__})",
-            where=str(folder),
-            remedy="move it away and build again",
-        ) from error
     finally:
         base.close()
 
@@ -262,6 +256,17 @@ def load_item_statuses(folder: Path, step: str | None = None) -> list[ItemStatus
             items = map(_ITEM.validate_python, every)
             found += [ItemStatus(item, patient) for item, patient in items if item not in begun]
         return found
+
+
+def load_item_data(folder: Path) -> dict[str, Data]:
+    """Item → all that is known of it: the source's fields, and what its steps added, as it stands."""
+    with _open_ledger(folder) as base:
+        found = {name: _DATA.validate_json(data) for name, data in base.execute("SELECT id, data FROM items")}
+        steps = "SELECT e.item, e.data FROM flow f JOIN entries e ON e.id = f.entry ORDER BY e.id"
+        for name, data in base.execute(steps):
+            if data and name in found:
+                found[name] |= _DATA.validate_json(data)
+    return found
 
 
 def load_history(folder: Path, item: str) -> ItemHistory:

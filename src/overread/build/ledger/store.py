@@ -22,6 +22,7 @@ from overread.build.item import Change, Data, Item, Question
 from overread.build.ledger.tables import (
     LEDGER_FILE,
     LedgerUnusable,
+    content_errors,
     copy_to_memory,
     open_for_writing,
     sqlite_errors,
@@ -31,6 +32,7 @@ from overread.errors import UsageError
 from overread.runs.requests.prices import Prices
 from overread.runs.requests.reply_cache import ReplyCache
 from overread.storage.locks import lock_file
+from overread.storage.system_errors import remedy_for
 
 OutcomeName = Literal["kept", "dropped", "waiting", "failed"]
 CHANGES: TypeAdapter[tuple[Change, ...]] = TypeAdapter(tuple[Change, ...])
@@ -207,7 +209,8 @@ class Ledger:
                 "SELECT * FROM entries WHERE item = ? AND step = ? AND key = ? ORDER BY id DESC LIMIT 1",
                 (item, step, key),
             ).fetchone()
-        return None if row is None else parse_entry(row)
+        with content_errors(self.path):
+            return None if row is None else parse_entry(row)
 
     def write(
         self,
@@ -305,7 +308,8 @@ class LedgerReplies(ReplyCache):
         """The reply to that question, where it was given before."""
         with sqlite_errors(self.path):
             row = self._base.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Reply.model_validate_json(row[0])
+        with content_errors(self.path):
+            return None if row is None else Reply.model_validate_json(row[0])
 
     def add(self, key: bytes, request: Request, reply: Reply) -> None:
         """Store a reply with what was asked; it survives a kill from now on."""
@@ -359,10 +363,12 @@ def _lock_folder(folder: Path) -> int:
         number = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise LedgerUnusable(
-            f"the build cannot be written ({error.strerror})", where=str(folder), remedy="give another --out"
+            f"the build cannot be written ({error.strerror})",
+            where=str(folder),
+            remedy=remedy_for(error, "give another --out"),
         ) from None
     try:
-        lock_file(number, busy=busy)
+        lock_file(number, folder, busy=busy)
     except BaseException:
         os.close(number)
         raise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from overread.errors import OverreadError, UsageError
 from overread.storage.sqlite import DatabaseKind
+from overread.storage.system_errors import remedy_for
 
 LEDGER_FILE = "ledger.sqlite"
 
@@ -77,7 +79,9 @@ def open_for_writing(folder: Path) -> sqlite3.Connection:
         return _LEDGER.open(path)
     except OSError as error:
         raise LedgerUnusable(
-            f"the ledger cannot be opened ({error.strerror})", where=str(path), remedy="give another --out"
+            f"the ledger cannot be opened ({error.strerror})",
+            where=str(path),
+            remedy=remedy_for(error, "give another --out"),
         ) from None
 
 
@@ -116,3 +120,16 @@ def open_for_reading(folder: Path) -> sqlite3.Connection:
 def sqlite_errors(path: Path) -> AbstractContextManager[None]:
     """Turn SQLite errors of the block into `LedgerUnusable` with a readable message."""
     return _LEDGER.errors(path)
+
+
+@contextmanager
+def content_errors(path: Path) -> Iterator[None]:
+    """Turn what a block meets that no build writes into `LedgerUnusable`: what is read is checked."""
+    try:
+        yield
+    except (ValueError, TypeError, RecursionError) as error:
+        raise LedgerUnusable(
+            f"the ledger holds something that no build writes ({type(error).__name__})",
+            where=str(path),
+            remedy="move it away and build again",
+        ) from error

@@ -8,7 +8,7 @@ from overread.build.medthinkvqa.icd import classify
 from overread.build.medthinkvqa.leaks import handle_leaks
 from overread.build.medthinkvqa.modality import find_modalities
 from overread.build.medthinkvqa.options import assign_letters, choose_five, find_tempting
-from overread.build.medthinkvqa.picture_paths import pictures_state
+from overread.build.medthinkvqa.picture_state import pictures_state
 from overread.build.medthinkvqa.probes import run_probes
 from overread.build.medthinkvqa.release import write_release
 from overread.build.medthinkvqa.settings import SETTINGS, files_state
@@ -44,10 +44,11 @@ RECIPE = Recipe(
         ItemStep(
             "tempting",
             find_tempting,
-            about="the wrong diagnosis that a model falls for is kept as an option",
-            reads=("history", "differential", "final_diagnosis"),
-            prompts=("build-med-probe",),
-            settings=(),
+            about="the wrong diagnosis that a model falls for, pictures and all, is kept as an option",
+            reads=("history", "differential", "final_diagnosis", "images"),
+            prompts=("choose", "choose-no-pictures"),
+            settings=("evaluator", "pictures"),
+            external_state=pictures_state,
         ),
         BatchStep(
             "options",
@@ -71,9 +72,9 @@ RECIPE = Recipe(
             run_probes,
             about="cases that can be solved without their pictures",
             reads=_CASE,
-            prompts=("build-med-probe",),
+            prompts=("build-med-probe", "build-med-probe-options"),
             roles=("probe-*",),
-            settings=("remove", "proof", "synonyms"),
+            settings=("remove", "probe-groups", "proof", "synonyms"),
             external_state=files_state,
         ),
         ItemStep(

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import pictures_of, text_of, texts_of
-from overread.build.medthinkvqa.picture_paths import picture_path
 from overread.build.medthinkvqa.settings import least_differentials, read_choice
 from overread.build.medthinkvqa.source import TEXTS
+from overread.build.source_pictures import picture_path
 from overread.build.step import StepContext
 from overread.errors import NotThere, PictureError, Refused
 from overread.pixels.formats import read_picture, sniff_format

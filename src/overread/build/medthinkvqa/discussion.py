@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from overread.build.item import Change, Data, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, Mention, load_names
 from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import setting_file
-from overread.build.medthinkvqa.words import WordIndex
 from overread.build.step import StepContext, answer_or_note
+from overread.language.diagnoses.names import DiagnosisNames, Mention, load_names
+from overread.language.diagnoses.words import WordIndex
 from overread.language.text import split_sentences
 from overread.prompts.replies import json_parser
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import load_names
 from overread.build.medthinkvqa.fields import text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import setting_file
 from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
 from overread.errors import OverreadError, UsageError
+from overread.language.diagnoses.names import load_names
+from overread.language.diagnoses.words import content_of, join_words
+from overread.ontology.icd10 import Icd10Range, icd10_blocks, icd10_chapters, icd10_terms, icd10_titles
 from overread.prompts.replies import json_parser, normalise_text
 from overread.storage.tables import read_csv, read_user_file
 
@@ -38,18 +37,11 @@ class IcdPlace(Record):
     """'Chapter X - Diseases of the respiratory system'."""
 
 
-@cache
-def _tables() -> dict[str, Any]:
-    file = files("overread.build.medthinkvqa") / "icd10.toml"
-    return tomllib.loads(file.read_text("utf-8"))
-
-
 @lru_cache(maxsize=4)
 def code_list(file: str) -> dict[str, str]:
-    """Category → title: the house's, and over them those of a CSV or TSV of codes and titles."""
-    titles: dict[str, str] = dict(_tables()["category"])
+    """Category → title: the house's, or in their place those of a CSV or TSV of codes and titles."""
     if not file:
-        return titles
+        return icd10_titles()
     try:
         text = read_user_file(Path(file), "list of codes")
         # Titles hold commas and semicolons: the delimiter is what ends the first cell.
@@ -69,7 +61,7 @@ def code_list(file: str) -> dict[str, str]:
             where=file,
             remedy="give a CSV or TSV with the columns code and title",
         )
-    return titles | found
+    return found
 
 
 def parse_category(text: str) -> str | None:
@@ -82,37 +74,29 @@ def parse_category(text: str) -> str | None:
     return match[1].upper() if match else None
 
 
-def place_category(
-    category: str, titles: Mapping[str, str] | None = None, *, listed: bool = False
-) -> IcdPlace | None:
-    """A category with its block and chapter; None where no block has it, or a whole list does not.
-
-    The house's short table lacks the titles of most categories: such a one stands by its code
-    alone, unless it must be `listed`.
+def place_category(category: str, titles: Mapping[str, str] | None = None) -> IcdPlace | None:
+    """A category with its block and chapter; None where the list of titles does not have it.
 
     >>> place_category("J18").chapter
     'Chapter X - Diseases of the respiratory system'
-    >>> place_category("B37").category, place_category("B37", listed=True), place_category("J19")
-    ('B37', None, None)
+    >>> place_category("B37").category, place_category("J19")
+    ('B37 - Candidiasis', None)
     """
-    title = (code_list("") if titles is None else titles).get(category)
-    tables = _tables()
-    block = next((name for name in tables["block"] if _is_in_range(category, name)), None)
-    chapter = next(
-        (name for name, told in tables["chapter"].items() if _is_in_range(category, told["range"])), None
-    )
-    if block is None or chapter is None or (listed and title is None):
+    title = (icd10_titles() if titles is None else titles).get(category)
+    block, chapter = _find_range(category, icd10_blocks()), _find_range(category, icd10_chapters())
+    if block is None or chapter is None or title is None:
         return None
-    return IcdPlace(
-        category=category if title is None else f"{category} - {title}",
-        block=f"{block} - {tables['block'][block]}",
-        chapter=f"Chapter {chapter} - {tables['chapter'][chapter]['title']}",
-    )
+    return IcdPlace(category=f"{category} - {title}", block=block, chapter=chapter)
 
 
-def _is_in_range(category: str, span: str) -> bool:
-    first, _, last = span.partition("-")
-    return first <= category <= last
+def _find_range(category: str, ranges: Iterable[Icd10Range]) -> str | None:
+    return next((one.name for one in ranges if one.first <= category <= one.last), None)
+
+
+@cache
+def _category_of_term() -> Mapping[str, str]:
+    """A name, its words run together → the category that holds it."""
+    return {join_words(content_of(name)): code for code, name in icd10_terms()}
 
 
 class SaidCategory(BaseModel):
@@ -123,21 +107,17 @@ class SaidCategory(BaseModel):
 
 @dataclass(frozen=True)
 class _CodeList:
-    """The list of codes in use; one of somebody's own is whole, so what it lacks is no code."""
+    """The list of codes in use: what it lacks is no code."""
 
     titles: Mapping[str, str]
-    whole: bool
 
     def place(self, category: str | None) -> IcdPlace | None:
-        if category is None:
-            return None
-        return place_category(category, self.titles, listed=self.whole)
+        return None if category is None else place_category(category, self.titles)
 
 
 async def classify(item: Item, context: StepContext) -> StepResult:
     """Give a case its category: the source's, by the diagnosis' name, by a title, by a model."""
-    file = setting_file(context, "icd")
-    codes = _CodeList(code_list(file), whole=bool(file))
+    codes = _CodeList(code_list(setting_file(context, "icd")))
     answer = text_of(item, "final_diagnosis")
     given = codes.place(parse_category(text_of(item, "icd")))
     if given is not None:
@@ -151,13 +131,16 @@ async def classify(item: Item, context: StepContext) -> StepResult:
         found = codes.place(code) if normalise_text(title) == wanted else None
         if found is not None:
             return _keep_category(found, "rules", "a category has this title")
+    found = codes.place(_category_of_term().get(join_words(content_of(answer))))
+    if found is not None:
+        return _keep_category(found, "rules", "the category holds a diagnosis of this name")
     changes: list[Change] = []
     if context.has("reader"):
         asking = _ask_model(answer, item, codes, context)
         found = await answer_or_note(asking, changes, missing_answer(context, "icd"))
         if found is not None:
             return _keep_category(found, context.name("reader"), "the model chose it")
-    why = "no category is known for it; give a longer list by the setting 'icd', or a model"
+    why = "no category is known for it; give a list of diagnoses by the setting 'synonyms', or a model"
     return Keep(data={}, changes=(*changes, Change(what="icd", before=answer, why=why)))
 
 

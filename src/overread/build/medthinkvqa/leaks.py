@@ -2,9 +2,10 @@
 
     L3  the name itself: "Diagnosis: X", "biopsy-proven X"
     L2  a synonym, an acronym, an eponym, a foreign or shortened form
-    L1  a hedged or denied mention: "? X", "r/o X", "suspected X", "history of X", "no X"
+    L1  a mention under its name or another that is hedged, denied or of the past: "? X", "r/o X",
+        "suspected X", "consistent with X", "history of X", "known case of X", "no X"
 
-Symptoms that merely suggest a diagnosis are none of these.
+Symptoms that merely suggest a diagnosis are none of these, nor is a family history that is denied.
 """
 
 from __future__ import annotations
@@ -13,47 +14,22 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, JsonValue
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, Mention, NamingWay, load_names
 from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
+from overread.build.medthinkvqa.hedges import is_denied_of_family, is_hedged, sentence_at
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.settings import leak_levels, read_choice, setting_file
-from overread.build.medthinkvqa.words import WordIndex, sentences_of
 from overread.build.step import StepContext, answer_or_note
 from overread.core import Record
+from overread.language.diagnoses.names import DiagnosisNames, Mention, NamingWay, load_names
+from overread.language.diagnoses.words import WordIndex, sentences_of
 from overread.language.text import Span
 from overread.prompts.replies import json_parser
 
 LeakLevel = Literal["L1", "L2", "L3"]
 
-_HEDGE_BEFORE = re.compile(
-    r"(?:\?|\br/o\b|\brule[sd]? out\b|\bruling out\b|\bexclu(?:de[sd]?|ding|sion of)\b"
-    r"|\bsuspect(?:ed|s|ing)?\b|\bsuspici(?:on|ous)\b|\bpossib(?:le|ly)\b|\bprobabl[ey]\b"
-    r"|\b(?:un)?likely\b|\bpresum(?:ed|ptive|ably)\b|\bquer(?:y|ied)\b|\bquestion(?:able| of)?\b"
-    r"|\bconsistent with\b|\bcompatible with\b|\bsuggest(?:s|ed|ing|ive)?\b|\bindicative of\b"
-    r"|\bconcern(?:s|ed|ing)? (?:for|of|about)\b|\bdifferential\b|\bhistory of\b|\bh/o\b"
-    r"|\bversus\b|\bvs\b|\bmay (?:be|have|represent)\b|\bmight\b|\bcould (?:be|have|represent)\b"
-    r"|\bthought to\b|\bbelieved to\b|\bassum(?:ed|ing)\b|\bfear(?:ed|s)?(?: of)?\b|\bworkup\b"
-    r"|\bwork-up\b|\bevaluat(?:e|ion) (?:for|of)\b|\bscreen(?:ed|ing) for\b|\btested for\b"
-    r"|\brisk (?:of|for)\b|\bcontact with\b|\bexpos(?:ed|ure) to\b|\bno\b|\bnot\b|\bnever\b"
-    r"|\bwithout\b|\bden(?:ied|ies)\b|\bnegative for\b|\bfree of\b|\bfamil(?:y|ial)\b"
-    r"|\b(?:mother|father|brother|sister|parents?|uncle|aunt|grand\w+|wife|husband)\b"
-    r"|\bin view of\b|\bzum ausschluss\b|\bverdacht auf\b|\bv\.\s?a\.)",
-    re.IGNORECASE,
-)
-"""What makes a mention behind it a hedged one."""
-_HEDGE_AFTER = re.compile(
-    r"^\W{0,3}(?:\?|(?:\w+\W+){0,3}?(?:suspected|possible|considered|questioned|queried|assumed"
-    r"|excluded|ruled out|unlikely|likely|debated|in question|discussed|presumed|denied|feared"
-    r"|absent|negative|in the family))\b|^\s?\?",
-    re.IGNORECASE,
-)
-"""What makes a mention before it a hedged one."""
-_CONTRAST = re.compile(r"\b(?:but|however|although|though|whereas|while)\b|;", re.IGNORECASE)
-_REACH = 60
-"""Characters that a hedge reaches ahead."""
 _RANK: dict[LeakLevel, int] = {"L1": 1, "L2": 2, "L3": 3}
 
 
@@ -83,7 +59,7 @@ class Leak(Record):
 def find_leaks(history: str, listed: DifferentialDiagnoses, names: DiagnosisNames) -> list[Leak]:
     """Every leak of a history that rules find, in the order of the text.
 
-    >>> from overread.build.medthinkvqa.diagnosis_names import bundled_names
+    >>> from overread.language.diagnoses.names import bundled_names
     >>> listed = DifferentialDiagnoses(key="Sarcoidosis", listed=("Sarcoidosis", "Lung abscess"))
     >>> for leak in find_leaks("? Sarcoidosis. Then TB, later Boeck's disease.", listed,
     ...                        bundled_names()):
@@ -93,7 +69,11 @@ def find_leaks(history: str, listed: DifferentialDiagnoses, names: DiagnosisName
     """
     found = names.find_mentions(WordIndex(history), listed.listed)
     spans = sentences_of(history)
-    return [_make_leak(history, one, spans, listed) for one in found]
+    return [
+        _make_leak(history, one, spans, listed)
+        for one in found
+        if not is_denied_of_family(history, one.start, one.end, spans)
+    ]
 
 
 def _make_leak(history: str, one: Mention, spans: Sequence[Span], listed: DifferentialDiagnoses) -> Leak:
@@ -108,29 +88,6 @@ def _make_leak(history: str, one: Mention, spans: Sequence[Span], listed: Differ
         is_key=one.about == listed.key,
         is_option=one.about in listed.offered,
     )
-
-
-def is_hedged(text: str, start: int, end: int, spans: Sequence[Span] | None = None) -> bool:
-    """Whether what stands there is suspected, asked for, denied or long past rather than stated.
-
-    >>> is_hedged("To rule out sarcoidosis.", 12, 23), is_hedged("Known sarcoidosis.", 6, 17)
-    (True, False)
-    """
-    spans = sentences_of(text) if spans is None else spans
-    first, last = _sentence_of(start, spans, text)
-    before = text[max(first, start - _REACH) : start]
-    cut = [mark.end() for mark in _CONTRAST.finditer(before)]
-    before = before[cut[-1] :] if cut else before
-    if _HEDGE_BEFORE.search(before) or re.search(r"\?\s?$", text[max(0, start - 3) : start]):
-        return True
-    return bool(_HEDGE_AFTER.search(text[end : min(last, end + _REACH)]))
-
-
-def _sentence_of(at: int, spans: Sequence[Span], text: str) -> tuple[int, int]:
-    for span in spans:
-        if span.start <= at < span.end:
-            return span.start, span.end
-    return 0, len(text)
 
 
 # ---- the step ----------------------------------------------------------------------------------
@@ -158,7 +115,9 @@ async def handle_leaks(item: Item, context: StepContext) -> StepResult:
     if context.has("reader"):
         asking = _ask_model(history, listed, context)
         said = await answer_or_note(asking, unsaid, missing_answer(context, "leaks"))
-        found = _merge_leaks(found, said or [])
+        denied = [leak for leak in said or [] if is_denied_of_family(history, leak.start, leak.end)]
+        unsaid += [_denied_change(leak) for leak in denied]
+        found = _merge_leaks(found, [leak for leak in said or [] if leak not in denied])
     levels = leak_levels(context)
     about = read_choice(context, "leak-about", ("listed", "options", "key"))
     counted = [leak for leak in found if leak.level in levels and _is_counted(leak, about)]
@@ -193,6 +152,12 @@ def _leak_change(leak: Leak) -> Change:
     )
 
 
+def _denied_change(leak: Leak) -> Change:
+    why = f"the model says that it names '{leak.about}', but a family history that is denied is no leak"
+    place: dict[str, JsonValue] = {"text": leak.evidence, "start": leak.start, "end": leak.end}
+    return Change(what="history", before=place, after=place, by=leak.by, why=why)
+
+
 def _cut_sentences(
     history: str,
     counted: Sequence[Leak],
@@ -204,7 +169,7 @@ def _cut_sentences(
     spans = sentences_of(history)
     gone: dict[tuple[int, int], Leak] = {}
     for leak in counted:
-        first, last = _sentence_of(leak.start, spans, history)
+        first, last = sentence_at(leak.start, spans, history)
         # A question mark before the sentence is part of it, though it opens none.
         lead = re.search(r"(?:^|\s)\?\s*$", history[:first])
         gone.setdefault((lead.start() if lead else first, max(last, leak.end)), leak)

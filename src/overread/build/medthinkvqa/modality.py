@@ -9,8 +9,8 @@ from pydantic import BaseModel, JsonValue
 
 from overread.build.item import Change, Item, Keep, StepResult
 from overread.build.medthinkvqa.fields import SourcePicture, pictures_of
-from overread.build.medthinkvqa.picture_paths import is_within_source, picture_path
 from overread.build.medthinkvqa.settings import read_choice
+from overread.build.source_pictures import picture_path
 from overread.build.step import StepContext
 from overread.errors import BadReply, PictureError
 from overread.ontology import modalities
@@ -200,7 +200,7 @@ async def _ask_model(picture: SourcePicture, context: StepContext) -> SaidModali
                 "modalities": "\n".join(f"- {one.name}" for one in modalities().items),
             },
             json_parser(SaidModality),
-            pictures=[picture.file] if seen and is_within_source(picture.file) else [],
+            pictures=[picture.file] if seen else [],
             check=wrong,
         )
     except (BadReply, PictureError):

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
+from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, pictures_of, text_of
 from overread.build.medthinkvqa.missing_answer import missing_answer
 from overread.build.medthinkvqa.seeded import seeded_order, seeded_share
+from overread.build.medthinkvqa.settings import read_choice
 from overread.build.step import StepContext, answer_or_note
 from overread.core import Option
 from overread.prompts.replies import letter_parser as chosen_letter
@@ -27,20 +28,24 @@ _ALL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 async def find_tempting(item: Item, context: StepContext) -> StepResult:
-    """Ask a model for a diagnosis from the history alone; a wrong choice is kept as an option."""
+    """Ask a model for the diagnosis as in the exam, pictures and all; a wrong choice stays an option."""
     listed = differential_of(item)
     if len(listed.listed) <= len(LETTERS) or not context.has("reader"):
         return Keep(data={})
     texts = seeded_order(listed.listed, context.seed, item.id, "tempt")
     options = [Option(letter=a, text=b) for a, b in zip(_ALL_LETTERS, texts, strict=False)]
+    sees = read_choice(context, "evaluator", ("pictures", "history"))
+    # Where pictures are only named they are not there to be shown.
+    shown = sees == "pictures" and read_choice(context, "pictures", ("required", "named")) == "required"
     changes: list[Change] = []
     asking = context.ask(
-        "build-med-probe",
+        "choose" if shown else "choose-no-pictures",
         {
             "history": text_of(item, "history"),
             "options": "\n".join(f"{one.letter}. {one.text}" for one in options),
         },
         chosen_letter(options),
+        pictures=[picture.file for picture in pictures_of(item)] if shown else [],
     )
     letter = await answer_or_note(asking, changes, missing_answer(context, "tempting"))
     if letter is None:
@@ -48,7 +53,8 @@ async def find_tempting(item: Item, context: StepContext) -> StepResult:
     said = next(one.text for one in options if one.letter == letter)
     if said == listed.key:
         return Keep(data={})
-    why = "the model took it for the right one, so it stays among the options"
+    saw = "saw the pictures and " if shown else ""
+    why = f"the model {saw}took it for the right one, so it stays among the options"
     change = Change(what="tempting", after=said, by=context.name("reader"), why=why)
     return Keep(data={"tempting": said}, changes=(change,))
 

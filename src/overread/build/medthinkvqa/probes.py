@@ -1,7 +1,7 @@
 """Can the case be solved without its pictures? Readers who see none are asked, and rules are.
 
-Every reader with a role `probe-1`, `probe-2` … sees history and options and gives a letter. A case
-goes if all of them are right (or any, by the setting `remove`). Rules do not guess: they answer
+Readers with the roles `probe-1`, `probe-2` … give a letter, in groups that see the history and the
+options, or the options alone (`probe_groups.py`). Rules do not guess: they answer
 where the history holds what all but settles one of the options (the words under `telling` in
 `diagnoses/*.toml`), or shares its own words; and they note a result that proves a diagnosis
 (histology, culture, a specific antibody), whichever it is. That the longest option is right, or a
@@ -10,22 +10,18 @@ letter more often, is not a matter of one case: the options are balanced over al
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
-from overread.build.medthinkvqa.diagnosis_names import DiagnosisNames, load_names
 from overread.build.medthinkvqa.fields import DifferentialDiagnoses, differential_of, text_of
-from overread.build.medthinkvqa.missing_answer import missing_answer
-from overread.build.medthinkvqa.options import LETTERS
-from overread.build.medthinkvqa.seeded import seeded_order
+from overread.build.medthinkvqa.probe_groups import ask_group, probe_groups
 from overread.build.medthinkvqa.settings import read_choice, setting_file
-from overread.build.medthinkvqa.words import GENERAL, content_of, fold, sentences_of
-from overread.build.step import StepContext, answer_or_note
-from overread.core import Option, Record
-from overread.prompts.replies import letter_parser as chosen_letter
+from overread.build.step import StepContext
+from overread.core import Record
+from overread.language.diagnoses.names import DiagnosisNames, load_names
+from overread.language.diagnoses.words import GENERAL, content_of, fold, sentences_of
 
 _PENDING = re.compile(
     r"\b(?:pending|awaited|outstanding|planned|scheduled|not (?:yet )?back|to be done|sent to"
@@ -135,31 +131,33 @@ async def run_probes(item: Item, context: StepContext) -> StepResult:
     history, listed = text_of(item, "history"), differential_of(item)
     clues = find_clues(history, listed, load_names(setting_file(context, "synonyms")))
     answer, why = answer_by_rules(history, listed, clues)
-    answers: dict[str, str | None] = {"rules": answer}
-    unsaid: list[Change] = []
-    options = shuffle_options(item, listed, context.seed)
-    roles = (f"probe-{number}" for number in itertools.count(1))
-    for role in itertools.takewhile(context.has, roles):
-        asking = _ask_probe(history, options, context, role)
-        said = await answer_or_note(asking, unsaid, missing_answer(context, "probes", role))
-        answers[f"{role} {context.name(role)}"] = said
-    data: dict[str, object] = {"probes": answers, "clues": [clue.model_dump(mode="json") for clue in clues]}
-    changes = (*unsaid, *(_clue_change(clue) for clue in clues))
-    remove = read_choice(context, "remove", ("all", "any"))
+    changes = tuple(_clue_change(clue) for clue in clues)
+    groups = probe_groups(context)
     if answer == listed.key:
-        # What the history settles is settled for every reader, so one is enough in either way.
+        # What the history settles is settled for every reader.
         clue = next((clue for clue in clues if clue.about == answer), None)
         where = f" at characters {clue.start} to {clue.end}" if clue else ""
         return Drop(reason="solved-by-text", why=f"rules choose '{answer}'{where}: {why}", changes=changes)
-    asked = {who: said for who, said in answers.items() if who != "rules"}
-    right = [who for who, said in asked.items() if said == listed.key]
-    if right and (remove == "any" or len(right) == len(asked)):
-        return Drop(
-            reason="solved-by-text",
-            why=f"{len(right)} of {len(asked)} readers chose '{listed.key}' without the pictures",
-            by=", ".join(right),
-            changes=changes,
-        )
+    asked: list[dict[str, object]] = []
+    unsaid: list[Change] = []
+    for group in groups:
+        said = await ask_group(group, item, listed, context, unsaid)
+        asked.append({"sees": group.sees, "rule": group.rule, "answers": said})
+        right = [who for who, text in said.items() if text == listed.key]
+        if group.removes(len(right)):
+            seen = "without the pictures" if group.sees == "history" else "from the options alone"
+            return Drop(
+                reason=group.reason,
+                why=f"{len(right)} of {len(said)} readers chose '{listed.key}' {seen}; "
+                f"{group.rule} of them must, for a case to go",
+                by=", ".join(right),
+                changes=(*unsaid, *changes),
+            )
+    changes = (*unsaid, *changes)
+    data: dict[str, object] = {
+        "probes": {"rules": answer, "groups": asked},
+        "clues": [clue.model_dump(mode="json") for clue in clues],
+    }
     proof = next((clue for clue in clues if clue.kind == "proof"), None)
     if proof is not None and read_choice(context, "proof", ("drop", "keep")) == "drop":
         return Drop(
@@ -177,20 +175,3 @@ def _clue_change(clue: Clue) -> Change:
     return Change.model_validate(
         {"what": "history", "before": place, "after": place, "why": f"a clue: {speaks}"}
     )
-
-
-def shuffle_options(item: Item, listed: DifferentialDiagnoses, seed: int) -> tuple[Option, ...]:
-    """The options as a probe sees them, in an order that is drawn by lot for this case."""
-    texts = seeded_order(listed.offered, seed, item.id, "probe")
-    return tuple(Option(letter=a, text=b) for a, b in zip(LETTERS, texts, strict=False))
-
-
-async def _ask_probe(history: str, options: Sequence[Option], context: StepContext, role: str) -> str:
-    """The text of the option that a reader chooses."""
-    letter = await context.ask(
-        "build-med-probe",
-        {"history": history, "options": "\n".join(f"{one.letter}. {one.text}" for one in options)},
-        chosen_letter(options),
-        role=role,
-    )
-    return next(one.text for one in options if one.letter == letter)

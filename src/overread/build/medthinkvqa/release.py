@@ -15,8 +15,8 @@ from overread.benchmarks.memory_release import MemoryRelease
 from overread.benchmarks.row_fields import RowFields, row_error
 from overread.build.item import Change, Item
 from overread.build.medthinkvqa.fields import SourcePicture, differential_of, pictures_of, text_of
-from overread.build.medthinkvqa.picture_paths import picture_path
 from overread.build.medthinkvqa.settings import read_choice
+from overread.build.source_pictures import picture_path
 from overread.build.step import StepContext
 from overread.core import Entry
 from overread.core.seeded import hash_number

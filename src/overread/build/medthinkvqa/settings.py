@@ -9,17 +9,20 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from overread.build.item import Item
-from overread.build.medthinkvqa.source import source_folder
+from overread.build.source_pictures import source_folder
 from overread.build.step import StepContext
 from overread.errors import UsageError
+from overread.ontology.diagnoses import diagnoses_file
 
 SETTINGS: Mapping[str, str] = {
     "least-differentials": "5",
+    "evaluator": "pictures",
     "leaks": "drop",
     "leak-levels": "L1,L2,L3",
     "leak-about": "listed",
     "synonyms": "",
     "remove": "all",
+    "probe-groups": "",
     "proof": "drop",
     "icd": "",
     "test-share": "0.1",
@@ -28,13 +31,15 @@ SETTINGS: Mapping[str, str] = {
 """Setting → its default.
 
     least-differentials  how many diagnoses the experts must have listed, at least five
+    evaluator            what the model sees whose wrong choice stays an option: pictures, or history alone
     leaks                drop a case whose history leaks, cut the sentence, or keep it and note it
     leak-levels          which levels count
     leak-about           of which diagnoses: all listed, the five options, or the key alone
-    synonyms             a TOML file of diagnoses of one's own, beside the house's
-    remove               a case goes if any, or if all, of the text-only probes are right
+    synonyms             a TOML file of diagnoses of one's own, beside the house's or in their place
+    remove               without groups: a case goes if any, or if all, of the text-only probes are right
+    probe-groups         which probes see what, and the rule of each group: '1-4 history all; 5-6 options any'
     proof                what becomes of a history with a result that proves the key: drop or keep
-    icd                  a CSV or TSV of codes and titles; without it, the house's short table
+    icd                  a CSV or TSV of codes and titles in place of the house's 2,050
     test-share           how many patients go to the test split, from 0 to 1
     pictures             required: they must be there and are copied; named: they are not looked at
 """
@@ -93,7 +98,7 @@ def files_state(item: Item, context: StepContext) -> JsonValue:
     """What is in the files that settings name: a step that uses them is done anew with others."""
     found: dict[str, JsonValue] = {}
     for name in ("synonyms", "icd"):
-        file = setting_file(context, name)
+        file = setting_file(context, name) or (diagnoses_file() if name == "synonyms" else "")
         if file and Path(file).is_file():
             found[name] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
     return found

@@ -80,11 +80,6 @@ def cases_file(source: Path) -> Path:
     )
 
 
-def source_folder(source: Path) -> Path:
-    """The folder that pictures are named relative to."""
-    return source if source.is_dir() else source.parent
-
-
 def _list_kinds() -> str:
     return "a file that ends in " + ", ".join(f".{kind}" for kind in _KINDS)
 

@@ -64,6 +64,7 @@ RECIPE = Recipe(
         ItemStep(
             "people",
             ask_people,
+            version=2,
             about="stage 3: people decide on what is still objected to",
             reads=(*_KNOWN, "image", "trace", "verdicts", "disputed"),
             roles=(),

@@ -89,18 +89,21 @@ def regions_of_sentence(sentence: str) -> RegionsByMajor:
 def group_by_major(sentence: str, regions: Iterable[str]) -> RegionsByMajor:
     """Regions that somebody gave a sentence, sorted into major regions.
 
-    What a sentence says of the pleura is told there, though the box of a lung was given for it.
+    What a sentence says of the pleura or of the mediastinum is told there, though the box of a lung
+    was given for it.
 
     >>> group_by_major("No pneumothorax.", ["left lung"])
     {'pleura and diaphragm region': ('left lung',)}
+    >>> group_by_major("No hiatal hernia.", ["left lung"])
+    {'heart and the mediastinal region': ('left lung',)}
     """
-    stated = [major_of_statement(one, ()) for one in find_statements(sentence)]
-    moved = {major for major in stated if major is not None}
+    stated = [major_of_statement(one, xray_regions_of(one)) for one in find_statements(sentence)]
+    moved = list(dict.fromkeys(major for major in stated if major is not None))
     found: dict[str, set[str]] = {}
     for name in regions:
         own = major_of(name)
         if moved and own not in moved and own == find_major("right lung"):
-            own = min(moved)
+            own = moved[0]
         found.setdefault(own, set()).add(name)
     return {major: _own_regions(major, names) for major, names in found.items()}
 

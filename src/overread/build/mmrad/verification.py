@@ -19,8 +19,9 @@ from overread.build.adjudication.reads import CANNOT_JUDGE
 from overread.build.item import Change, Data, Drop, Item, Keep, Question, StepResult, Wait
 from overread.build.mmrad.model_verdicts import ask_audit, ask_reflection
 from overread.build.mmrad.pairs import boxes_of, pairs_of
+from overread.build.mmrad.rejections import apply_rejections
 from overread.build.mmrad.rule_verdicts import TraceVerdict, audit_by_rules, reflect_by_rules
-from overread.build.mmrad.trace_looks import RegionLook, ask_revision, looks_of, looks_of_pairs
+from overread.build.mmrad.trace_looks import RegionLook, ask_revision, looks_of
 from overread.build.step import StepContext, answer_or_note
 from overread.errors import BadReply, UsageError
 
@@ -99,18 +100,23 @@ async def ask_people(item: Item, context: StepContext) -> StepResult:
         why = f"people could not judge: {unsure.text}"
         return Drop(reason="people-cannot-judge", why=why, by="people", changes=tuple(changes))
     rejected = [one for one in verdicts if one.verdict == "reject"]
-    mended = _apply_rejections(item, looks, rejected)
+    made = apply_rejections(item, looks, rejected, context)
+    if made.questions:
+        return Wait(questions=tuple(made.questions), changes=tuple(changes))
+    changes += made.changes
+    mended = made.looks
     if mended is None:
         why = f"people rejected the trace: {rejected[0].reason}"
         return Drop(reason="rejected-by-people", why=why, by="people", changes=tuple(changes))
     if mended != looks:
-        why = "what people rejected was put in the report's own words"
+        why = "what people rejected was put in the report's own words, where they belong"
         changes.append(
             Change(
                 what="trace", before=_looks_as_json(looks), after=_looks_as_json(mended), by="people", why=why
             )
         )
     data: Data = {
+        "pairs": [one.model_dump(mode="json") for one in made.pairs],
         "trace": _looks_as_json(mended),
         "verdicts": [*_stored_list(item, "verdicts"), *(one.model_dump(mode="json") for one in verdicts)],
         "disputed": [],
@@ -268,27 +274,6 @@ def _people_verdict(one: TraceVerdict, asked: Question, said: str | None) -> Tra
             "by": "people",
         }
     )
-
-
-def _apply_rejections(
-    item: Item, looks: list[RegionLook], rejected: Sequence[TraceVerdict]
-) -> list[RegionLook] | None:
-    """The trace in the report's own words where people rejected it; None where that is no help."""
-    if not rejected:
-        return looks
-    own = looks_of_pairs(pairs_of(item), boxes_of(item))
-    majors = set()
-    for one in rejected:
-        if one.look is None and one.sentence:
-            majors |= {look.major for look in own if one.sentence in look.sentences}
-        elif one.problem == "unjudged" and looks != own:
-            return own
-        elif one.look is None or looks[one.look - 1] in own:
-            return None
-        else:
-            majors.add(looks[one.look - 1].major)
-    kept = [look for look in looks if look.major not in majors]
-    return kept + [look for look in own if look.major in majors]
 
 
 def _looks_as_json(looks: Sequence[RegionLook]) -> list[JsonValue]:

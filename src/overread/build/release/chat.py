@@ -2,50 +2,51 @@
 
 One line is one question: a diagnosis to choose, a sentence to be found, a question to answer, a
 report to write. Questions are worded by the prompts of the house, so that a model trained on these
-lines is asked the same way later. Where the truth is hidden a line ends with the question.
+lines is asked the same way later: by the workflow `direct`, or by `ground-cot`, whose answers are the
+links of the anatomical chain of thought. Where the truth is hidden a line ends with the question. How a
+line is laid out for which program stands in `chat_styles`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from overread.benchmarks.output import write_jsonl
+from overread.build.release.chain_looks import chain_links, chain_looks, show_place
+from overread.build.release.chat_styles import STYLES, ChatTurn, join_root
 from overread.build.release.ct_volumes import mask_blocks, read_labels
 from overread.build.release.export_job import CannotExport, ExportJob
 from overread.build.release.picture_files import WINDOWS, flat_bytes, picture_path, write_files
 from overread.core import Entry, Finding, Release, Truth
-from overread.prompts.interleaved import IMAGE
+from overread.core.box_convention import CONVENTIONS
+from overread.prompts.box_words import box_words
 from overread.prompts.templates import find_prompt
+from overread.workflows.ground_cot import LEVELS, structure_names
 
 _MAX_BLOCKS = 50
-
-
-@dataclass(frozen=True)
-class ChatTurn:
-    """One question and its answer, None where it is hidden."""
-
-    id: str
-    system: str
-    question: str
-    answer: str | None
+CHAIN_WORKFLOW = "ground-cot"
+"""The workflow whose questions follow the anatomical chain of thought."""
 
 
 def write_chat(job: ExportJob) -> None:
-    """One JSONL file a split, the pictures in `images/`."""
-    row_of = _ROWS[job.style]
+    """One JSONL file a split, the pictures in `images/`; a registry where the program wants one."""
+    style = STYLES[job.style]
+    image_root = job.image_root
+    if image_root is None:
+        image_root = job.final_folder if style.whole_paths else ""
+    job.image_root = image_root
 
     def rows(release: Release) -> Iterator[dict[str, Any]]:
         for entry in job.entries(release):
             made: list[dict[str, Any]] = []
             with job.track_case(entry):
                 files: dict[str, bytes] = {}
-                for picture in entry.case.pictures:
-                    sent = flat_bytes(release, picture)
-                    files[picture_path(entry, picture.name, sent)] = sent[0]
-                made = [row_of(turn, list(files)) for turn in _make_turns(job, release, entry)]
+                for turn, shown in _make_turns(job, release, entry):
+                    files |= shown
+                    named = [join_root(image_root, file) for file in shown]
+                    made.append(style.make_row(turn, named))
                 if not made:
                     raise CannotExport("there is nothing to ask of it, or no answer to it")
                 write_files(job, files)
@@ -53,40 +54,73 @@ def write_chat(job: ExportJob) -> None:
 
     for release in job.load_splits():
         write_jsonl(job.out / f"{release.split}.jsonl", rows(release))
+    if style.write_description is not None:
+        style.write_description(job)
 
 
-def _qwen_row(turn: ChatTurn, files: list[str]) -> dict[str, Any]:
-    """Messages of typed parts, as Qwen-VL's processor and many trainers take them."""
-    shown = [{"type": "image", "image": file} for file in files]
-    messages = [
-        {"role": "system", "content": [_text_part(turn.system)]},
-        {"role": "user", "content": [*shown, _text_part(turn.question)]},
-    ]
-    if turn.answer is not None:
-        messages.append({"role": "assistant", "content": [_text_part(turn.answer)]})
-    return {"id": turn.id, "images": files, "messages": messages}
+Files = dict[str, bytes]
+"""The pictures that a question shows, by their place in the export, in their order."""
 
 
-def _text_part(words: str) -> dict[str, str]:
-    return {"type": "text", "text": words}
+def _make_turns(job: ExportJob, release: Release, entry: Entry) -> Iterator[tuple[ChatTurn, Files]]:
+    """The questions of a case, each with what it shows."""
+    if job.workflow == CHAIN_WORKFLOW:
+        yield from _chain_turns(job, release, entry)
+        return
+    files: Files = {}
+    for picture in entry.case.pictures:
+        sent = flat_bytes(release, picture)
+        files[picture_path(entry, picture.name, sent)] = sent[0]
+    for turn in _direct_turns(job, release, entry):
+        yield turn, files
 
 
-def _llava_row(turn: ChatTurn, files: list[str]) -> dict[str, Any]:
-    """Conversations with a mark for each picture; the template of LLaVA brings its own system."""
-    for words in (turn.question, turn.answer or ""):
-        if IMAGE in words:
-            raise CannotExport(f"its text holds '{IMAGE}', which means a picture in this style")
-    marks = f"{IMAGE}\n" * len(files)
-    conversation = [{"from": "human", "value": f"{marks}{turn.question}"}]
-    if turn.answer is not None:
-        conversation.append({"from": "gpt", "value": turn.answer})
-    return {"id": turn.id, "image": files[0] if len(files) == 1 else files, "conversations": conversation}
+def _chain_turns(job: ExportJob, release: Release, entry: Entry) -> Iterator[tuple[ChatTurn, Files]]:
+    """The questions of `ground-cot`, level by level, and the answers that the chain gives.
+
+    Where the truth is hidden only the first one is asked: what the others show would tell it.
+    """
+    windows = _format_windows()
+    for query in entry.case.queries:
+        name = f"{entry.case.id}-q{query.id}"
+        first = {"finding": query.text, "windows": windows, "path": "nothing yet"}
+        if job.hides(entry.case.split):
+            sent = show_place(release, entry, None, None)
+            names = structure_names(LEVELS[0], ())
+            asked = {**first, "level": LEVELS[0], "names": names}
+            for turn in _make_turn(f"{name}-{LEVELS[0]}", "cot-place", asked, None, hidden=True):
+                yield turn, {picture_path(entry, entry.case.pictures[0].name, sent): sent[0]}
+            continue
+        if not chain_links(entry, query):
+            job.notes.append(f"{entry.case.id}: finding {query.id} has no chain of thought")
+            continue
+        try:
+            looks = list(chain_looks(release, entry, query))
+        except CannotExport as error:
+            job.notes.append(f"{entry.case.id}: finding {query.id} is left out: {error.what}")
+            continue
+        for number, look in enumerate(looks):
+            values = first | ({"path": "\n".join(look.before)} if look.before else {})
+            blocks = [{"structure": structure, **block.model_dump()} for structure, block in look.places]
+            if look.level == "lesion":
+                bare = [{key: value for key, value in one.items() if key != "structure"} for one in blocks]
+                prompt, answer = "cot-lesion", _to_json(thought=look.thought, blocks=bare)
+            else:
+                names = structure_names(look.level, look.structures)
+                values |= {"level": look.level, "names": names}
+                prompt, answer = "cot-place", _to_json(thought=look.thought, places=blocks)
+            picture = entry.case.pictures[0].name
+            shown_as = picture if not number else f"{picture}-q{query.id}-{look.level}"
+            files = {picture_path(entry, shown_as, look.shown): look.shown[0]}
+            for turn in _make_turn(f"{name}-{look.level}", prompt, values, answer, hidden=False):
+                yield turn, files
 
 
-_ROWS = {"qwen": _qwen_row, "llava": _llava_row}
+def _format_windows() -> str:
+    return ", then ".join(f"{name} window" for name in WINDOWS)
 
 
-def _make_turns(job: ExportJob, release: Release, entry: Entry) -> Iterator[ChatTurn]:
+def _direct_turns(job: ExportJob, release: Release, entry: Entry) -> Iterator[ChatTurn]:
     case, truth = entry.case, entry.truth
     hidden = job.hides(case.split)
     if case.options:
@@ -97,7 +131,7 @@ def _make_turns(job: ExportJob, release: Release, entry: Entry) -> Iterator[Chat
             answer = _to_json(answer=truth.answer, explanation=_explanation(truth))
         yield from _make_turn(case.id, "choose", values, answer, hidden=hidden)
     elif case.queries:
-        windows = ", then ".join(f"{name} window" for name in WINDOWS)
+        windows = _format_windows()
         found = {finding.query: finding for finding in (truth or Truth()).findings}
         for query in case.queries:
             answer = None
@@ -123,7 +157,10 @@ def _make_turn(
 ) -> Iterator[ChatTurn]:
     """The question, unless it should have an answer and has none."""
     if answer is not None or hidden:
-        system, question = find_prompt(prompt).render(values)
+        wording = find_prompt(prompt)
+        words = box_words(CONVENTIONS["shares"], None)
+        asked = {word: words[word] for word in wording.placeholders & words.keys()}
+        system, question = wording.render({**asked, **values})
         yield ChatTurn(name, system, question, answer)
 
 

@@ -11,6 +11,8 @@ from overread.errors import UsageError
 from overread.storage.atomic import open_atomic
 
 CHECKSUMS = "checksums.sha256"
+_LONGEST_NAME, _LONGEST_PATH = 255, 2048
+"""Bytes of a name that every file system takes, and letters of a path within a release."""
 
 
 def list_files(root: Path) -> list[str]:
@@ -24,7 +26,14 @@ def list_files(root: Path) -> list[str]:
 
 
 def write_checksums(root: Path, *, progress: Progress | None = None) -> Path:
-    """Write the checksums of all files but their own."""
+    """Write the checksums of all files but their own; a folder that is a link is refused."""
+    for path in root.rglob("*"):
+        if path.is_symlink() and path.is_dir():
+            raise UsageError(
+                f"{path.relative_to(root)} is a link to a folder, and what is behind it is not handed on",
+                where=str(root),
+                remedy="put the folder itself there, or write a copy with --out and --private",
+            )
     files = [file for file in list_files(root) if file != CHECKSUMS]
     odd = [file for file in files if "\n" in file or "\\" in file]
     if odd:
@@ -35,6 +44,12 @@ def write_checksums(root: Path, *, progress: Progress | None = None) -> Path:
             if progress is not None:
                 progress(done, len(files))
     return root / CHECKSUMS
+
+
+def _can_be_name(file: str) -> bool:
+    """Whether a file can be called so at all: where it cannot, asking for it fails in other ways."""
+    parts = file.encode().split(b"/")
+    return b"\0" not in file.encode() and len(file) < _LONGEST_PATH and max(map(len, parts)) <= _LONGEST_NAME
 
 
 def verify_checksums(root: Path, *, progress: Progress | None = None) -> Iterator[Defect]:
@@ -50,9 +65,14 @@ def verify_checksums(root: Path, *, progress: Progress | None = None) -> Iterato
             progress(number, len(lines))
         digest, gap, file = line.partition("  ")
         inside = root / file
-        if not gap or len(digest) != 64 or not inside.resolve().is_relative_to(root.resolve()):
+        if (
+            not gap
+            or len(digest) != 64
+            or not _can_be_name(file)
+            or not inside.resolve().is_relative_to(root.resolve())
+        ):
             expected = "a digest, two blanks, a file of the release"
-            yield Defect(code="bad-row", file=CHECKSUMS, row=number, expected=expected, found=line)
+            yield Defect(code="bad-row", file=CHECKSUMS, row=number, expected=expected, found=line[:200])
         elif not inside.is_file():
             yield Defect(code="missing-file", file=file, expected="a file", found="nothing")
         elif file_digest(inside) != digest:

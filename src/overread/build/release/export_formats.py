@@ -16,6 +16,7 @@ from overread.core import Benchmark, Progress
 from overread.core.benchmark import TruthPart
 from overread.core.notice import RELEASE_NOTICE
 from overread.errors import MissingPart, UsageError
+from overread.storage.system import write_text
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,12 @@ class ExportFormat:
     """What a benchmark's truth must hold for it; None where every benchmark can be exported."""
     styles: tuple[str, ...] = ()
     """Ways to word the same thing; the first is used unless another is asked for."""
+    workflows: tuple[str, ...] = ()
+    """The workflows whose questions it can ask; the first unless another is asked for."""
     all_truth: bool = False
     """Whether there is nothing to write of a case without its truth."""
+    names_pictures: bool = False
+    """Whether its rows name pictures whose place can be chosen."""
     needs: tuple[str, str] = ("", "")
     """A package that must be installed, and the extra that brings it."""
 
@@ -58,13 +63,30 @@ FORMATS: dict[str, ExportFormat] = {
             "chat",
             "chat-style JSONL with pictures beside it, for vision-language models",
             f"{_PACKAGE}.chat:write_chat",
-            styles=("qwen", "llava"),
+            styles=("qwen", "llava", "trl", "ms-swift", "llama-factory"),
+            workflows=("direct", "ground-cot"),
+            names_pictures=True,
         ),
         ExportFormat(
             "anole",
             "interleaved JSONL: text and pictures of a trace in their order, crops as files",
             f"{_PACKAGE}.interleaved:write_interleaved",
             takes="traces of looks",
+        ),
+        ExportFormat(
+            "vlmevalkit",
+            "a TSV a split for VLMEvalKit: pictures, options and the answer in one table",
+            f"{_PACKAGE}.vlmevalkit:write_vlmevalkit",
+            takes="diagnoses to choose from",
+            all_truth=True,
+        ),
+        ExportFormat(
+            "lmms-eval",
+            "a task for lmms-eval: its page and functions, questions, answers and pictures",
+            f"{_PACKAGE}.lmms_eval:write_lmms_eval",
+            takes="diagnoses to choose from",
+            all_truth=True,
+            names_pictures=True,
         ),
         ExportFormat(
             "nnunet",
@@ -86,6 +108,18 @@ FORMATS: dict[str, ExportFormat] = {
             takes="masks in CTs",
             all_truth=True,
             needs=("highdicom", "dicom-seg"),
+        ),
+        ExportFormat(
+            "grand-challenge",
+            "CTs as .mha in the folders that a grand-challenge container reads, and masks to score by",
+            f"{_PACKAGE}.grand_challenge:write_grand_challenge",
+            takes="masks in CTs",
+        ),
+        ExportFormat(
+            "label-studio",
+            "tasks for Label Studio: options to choose, places to box, CT slices to brush",
+            "overread.build.label_studio.tasks:write_label_studio",
+            styles=("blank", "prefilled"),
         ),
     )
 }
@@ -133,6 +167,8 @@ def export_release(
     split: str = "all",
     limit: int | None = None,
     style: str | None = None,
+    workflow: str | None = None,
+    image_root: str | None = None,
     with_test_truth: bool = False,
     form: str | None = None,
     pictures: str | Path | None = None,
@@ -143,11 +179,14 @@ def export_release(
 
     The truth of the test split is left out unless `with_test_truth` says otherwise: what models
     are trained on should not be what they are tested on. `limit` is the number of cases a split.
-    `dicom` names a folder with a DICOM series for each case, where there are any.
+    `workflow` is the one whose questions a chat asks. `dicom` names a folder with a DICOM series for
+    each case, where there are any. `image_root` is what rows of chats write before the names of their
+    pictures: by default nothing, or the whole path of `out` in the styles whose program looks for
+    pictures in the folder that it is started in.
     """
     kind = find_format(format_name)
     part = cast(Benchmark, catalog.find("benchmarks", benchmark))
-    _check_format(kind, part, style=style, dicom=dicom)
+    _check_format(kind, part, style=style, workflow=workflow, dicom=dicom, image_root=image_root)
     splits = _choose_splits(kind, part, Path(root), split, with_test_truth=with_test_truth)
     out = Path(out)
     with staging_folder(out) as folder:
@@ -160,6 +199,9 @@ def export_release(
             limit=limit,
             with_test_truth=with_test_truth,
             style=style or next(iter(kind.styles), ""),
+            workflow=workflow or next(iter(kind.workflows), ""),
+            final_folder=out.resolve().as_posix(),
+            image_root=image_root,
             form=form,
             pictures=None if pictures is None else Path(pictures),
             dicom=None if dicom is None else Path(dicom),
@@ -189,7 +231,13 @@ def _load_writer(kind: ExportFormat) -> Any:
 
 
 def _check_format(
-    kind: ExportFormat, part: Benchmark, *, style: str | None, dicom: str | Path | None
+    kind: ExportFormat,
+    part: Benchmark,
+    *,
+    style: str | None,
+    workflow: str | None,
+    dicom: str | Path | None,
+    image_root: str | None,
 ) -> None:
     if not kind.fits(part):
         raise UsageError(
@@ -200,6 +248,17 @@ def _check_format(
         if not kind.styles:
             raise UsageError(f"the format '{kind.name}' has one style only", remedy="drop --style")
         raise catalog.unknown_name("style", style, kind.styles)
+    if workflow is not None and workflow not in kind.workflows:
+        if not kind.workflows:
+            raise UsageError(f"the format '{kind.name}' asks no questions", remedy="drop --workflow")
+        raise catalog.unknown_name("workflow of this format", workflow, kind.workflows)
+    if workflow == "ground-cot" and "chains of thought" not in part.holds:
+        raise UsageError(
+            f"{part.title} has no chains of thought, which the questions of '{workflow}' follow",
+            remedy="drop --workflow",
+        )
+    if image_root is not None and not kind.names_pictures:
+        raise UsageError(f"the format '{kind.name}' names no pictures in rows", remedy="drop --image-root")
     if dicom is not None and kind.name != "dicom-seg":
         raise UsageError(f"the format '{kind.name}' reads no DICOM", remedy="drop --dicom")
     if dicom is not None and not Path(dicom).is_dir():
@@ -221,7 +280,7 @@ def _choose_splits(
     shown = [one for one in there if with_test_truth or not kind.all_truth or one != "test"]
     if not shown:
         raise UsageError(
-            f"the format '{kind.name}' holds only truth, and the test split's is not exported",
+            f"the format '{kind.name}' is nothing without the truth, and the test split's is not exported",
             remedy="add --with-test-truth, or export another split",
         )
     return tuple(shown)
@@ -232,6 +291,8 @@ def _write_description(kind: ExportFormat, part: Benchmark, job: ExportJob) -> N
     page = {
         "format": kind.name,
         "style": job.style or None,
+        "workflow": job.workflow or None,
+        "image_root": job.image_root or None,
         "benchmark": part.name,
         "use": RELEASE_NOTICE,
         "terms": "those of the release that it was made from",
@@ -243,4 +304,4 @@ def _write_description(kind: ExportFormat, part: Benchmark, job: ExportJob) -> N
         "notes": list(dict.fromkeys(job.notes)),
     }
     text = json.dumps(page, ensure_ascii=False, indent=1) + "\n"
-    (job.out / "export.json").write_text(text, "utf-8")
+    write_text(job.out / "export.json", text)

@@ -37,6 +37,12 @@ class ExportJob:
     limit: int | None = None
     with_test_truth: bool = False
     style: str = ""
+    final_folder: str = ""
+    """Where the folder will lie when all is done: its whole path."""
+    workflow: str = ""
+    """The workflow whose questions are asked; empty for the usual ones."""
+    image_root: str | None = None
+    """What rows write before the names of their pictures; absent means as the format has it."""
     form: str | None = None
     pictures: Path | None = None
     dicom: Path | None = None

@@ -3,6 +3,9 @@
 Each line has the record of MMRad-IVL (`prompt`, `response`, `images`, with `<image>` where each
 picture belongs) and the same as `segments`: text and pictures in their order, each with the side
 it stands on. A look without a crop of its own gets one, cut from the film by its box.
+
+An anatomical chain of thought makes a record for each finding: the CT as a montage, then link by link
+the words and a close-up of the structure, then the finding.
 """
 
 from __future__ import annotations
@@ -11,11 +14,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from overread.benchmarks.output import write_jsonl
+from overread.build.release.chain_looks import chain_links, show_place
 from overread.build.release.export_job import CannotExport, ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes, picture_path, write_files
-from overread.core import Box, Entry, Release, Step, Truth
+from overread.core import Box, Entry, Query, Release, Step, Truth, VoxelBox
 from overread.pixels.encode import EncodedImage
+from overread.pixels.geometry import ras_geometry
+from overread.pixels.voxel_boxes import to_share, to_shown
 from overread.prompts.interleaved import IMAGE
+from overread.prompts.templates import find_prompt
+from overread.workflows.blocks import make_block
+from overread.workflows.ground_cot import narrow
 
 
 def write_interleaved(job: ExportJob) -> None:
@@ -23,33 +32,54 @@ def write_interleaved(job: ExportJob) -> None:
 
     def rows(release: Release) -> Iterator[dict[str, Any]]:
         for entry in job.entries(release):
-            made: dict[str, Any] | None = None
+            made: list[dict[str, Any]] = []
             with job.track_case(entry):
-                record = _InterleavedRow(entry)
-                record.add_prompt(release)
-                if not job.hides(release.split):
-                    record.add_response(release)
-                made = record.as_json()
-                write_files(job, record.files)
-            if made is not None:
-                yield made
+                records = list(_make_records(job, release, entry))
+                if not records:
+                    raise CannotExport("it has no trace")
+                for record in records:
+                    write_files(job, record.files)
+                made = [record.as_json() for record in records]
+            yield from made
 
     for release in job.load_splits():
         write_jsonl(job.out / f"{release.split}.jsonl", rows(release))
 
 
-class _InterleavedRow:
-    """One case on its way to a line."""
+def _make_records(job: ExportJob, release: Release, entry: Entry) -> Iterator[_InterleavedRow]:
+    """The record of a case; where it has sentences to be found, one for each that has a chain."""
+    hidden = job.hides(release.split)
+    if not entry.case.queries:
+        record = _InterleavedRow(entry, entry.case.id)
+        record.add_prompt(release, entry.case.instruction or "")
+        if not hidden:
+            record.add_response(release)
+        yield record
+        return
+    for query in entry.case.queries:
+        if not hidden and not chain_links(entry, query):
+            job.notes.append(f"{entry.case.id}: finding {query.id} has no chain of thought")
+            continue
+        record = _InterleavedRow(entry, f"{entry.case.id}-q{query.id}")
+        record.add_prompt(release, find_prompt("chain-record").render({"finding": query.text})[1].strip())
+        if not hidden:
+            record.add_chain(release, query)
+        yield record
 
-    def __init__(self, entry: Entry) -> None:
+
+class _InterleavedRow:
+    """One case, or one finding of it, on its way to a line."""
+
+    def __init__(self, entry: Entry, name: str) -> None:
         self.entry = entry
+        self.name = name
         self.files: dict[str, bytes] = {}
         self.segments: list[dict[str, str]] = []
         self.answered = False
 
-    def add_prompt(self, release: Release) -> None:
+    def add_prompt(self, release: Release, instruction: str) -> None:
         """The instruction, then the film or films."""
-        self._add_text("prompt", f"{self.entry.case.instruction or ''} ".lstrip())
+        self._add_text("prompt", f"{instruction} ".lstrip())
         for picture in self.entry.case.pictures:
             self._add_image("prompt", picture.name, flat_bytes(release, picture))
 
@@ -70,6 +100,24 @@ class _InterleavedRow:
                 looks += 1
                 self._add_image("response", f"crop-{looks}", sent)
         self._add_text("response", truth.report or "")
+
+    def add_chain(self, release: Release, query: Query) -> None:
+        """Link by link the words and what is there, then the finding."""
+        self.answered = True
+        space = release.pictures.geometry(self.entry.case.pictures[0])
+        last = ras_geometry(space).shape[2] - 1
+        for number, step in enumerate(chain_links(self.entry, query)):
+            if IMAGE in step.text:
+                raise CannotExport(f"a step of its chain holds '{IMAGE}'")
+            self._add_text("response", f"{step.text.strip()} ")
+            boxes = [region for region in step.regions if isinstance(region, VoxelBox)]
+            if step.link is not None and step.link.level != "scan" and boxes:  # the prompt shows the scan
+                shown = to_shown(boxes[0], space)
+                block = make_block((shown.first, shown.last), to_share(shown, space))
+                sent = show_place(release, self.entry, *narrow([block], last))
+                self._add_image("response", f"crop-q{query.id}-{number}", sent)
+                self._add_text("response", " ")
+        self._add_text("response", query.text)
 
     def _look_image(self, release: Release, step: Step) -> EncodedImage | None:
         """What a step looked at: its crop, or what its first box holds."""
@@ -95,7 +143,7 @@ class _InterleavedRow:
 
     def as_json(self) -> dict[str, Any]:
         """The line; without a response where that is hidden."""
-        row: dict[str, Any] = {"id": self.entry.case.id, "prompt": self._join_text("prompt")}
+        row: dict[str, Any] = {"id": self.name, "prompt": self._join_text("prompt")}
         if self.answered:
             row["response"] = self._join_text("response")
         return row | {"images": list(self.files), "segments": self.segments}

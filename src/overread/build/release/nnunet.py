@@ -25,6 +25,7 @@ from overread.build.release.export_job import TEST_SPLIT, CannotExport, ExportJo
 from overread.core import Entry, Geometry, Release
 from overread.ontology import finding_tree
 from overread.pixels.nifti import write_volume
+from overread.storage.system import write_text
 
 ENDING = ".nii.gz"
 NO_CATEGORY = "uncategorised"
@@ -169,7 +170,7 @@ class _DatasetWriter:
     def _write_json(self, file: str, value: Any) -> None:
         path = self.job.out / f"{self.folder}{file}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        write_text(path, json.dumps(value, ensure_ascii=False, indent=1) + "\n")
 
 
 def _label_name(category: str) -> str:

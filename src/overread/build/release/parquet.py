@@ -16,6 +16,7 @@ from overread.build.release.export_job import ExportJob
 from overread.build.release.picture_files import crop_bytes, flat_bytes
 from overread.core import Box, Entry, Finding, Mask, Release, Step, Truth, Volume
 from overread.core.notice import RELEASE_NOTICE
+from overread.storage.system import write_text
 
 _BATCH_BYTES = 64 << 20
 _SHARD_BYTES = 512 << 20
@@ -249,11 +250,11 @@ def _write_readme(job: ExportJob) -> None:
     files = "".join(f"  - split: {s}\n    path: data/{s}-*.parquet\n" for s in job.splits)
     hidden = ", ".join(split for split in job.splits if job.hides(split))
     note = f"\nThe truth of {hidden} is not here: its columns are null.\n" if hidden else ""
-    (job.out / "README.md").write_text(
+    write_text(
+        job.out / "README.md",
         f"---\nconfigs:\n- config_name: default\n  data_files:\n{files}---\n\n"
         f"# {job.benchmark}, exported by overread\n\n"
         f"{RELEASE_NOTICE} The licence and the terms are those of "
         f"the release it was made from.\n{note}\n"
         '```python\nfrom datasets import load_dataset\n\ndata = load_dataset("THIS FOLDER")\n```\n',
-        "utf-8",
     )

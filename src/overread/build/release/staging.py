@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from pathlib import Path
 from overread.errors import UsageError
 from overread.storage.atomic import remove_leftovers
 from overread.storage.locks import lock_folder
+from overread.storage.system import take_place
+from overread.storage.system_errors import name_target
 
 
 @contextmanager
@@ -19,9 +22,14 @@ def staging_folder(out: Path) -> Iterator[Path]:
     It lies hidden beside `out`. What a kill left of it is removed by the next attempt; an attempt
     that is still going on is left alone, and an `out` with something in it is never touched.
     """
-    require_empty(out)
+    shell = out.resolve().with_name(f".{out.resolve().name}.unfinished")
+    try:
+        require_empty(out)
+    except UsageError:
+        # A kill just after the folder took its place left what it was made in.
+        remove_leftovers(shell.parent, glob.escape(shell.name))
+        raise
     out = out.resolve()  # so that '.' and 'here/..' have a name to be hidden under
-    shell = out.with_name(f".{out.name}.unfinished")
     shell.mkdir(parents=True, exist_ok=True)
     busy = UsageError(
         f"another command is writing {out} just now", remedy="wait for it, or choose another folder"
@@ -31,10 +39,11 @@ def staging_folder(out: Path) -> Iterator[Path]:
         remove_leftovers(shell, "*")
         try:
             part = shell / out.name
-            part.mkdir()
-            yield part
+            with name_target(out, part):
+                part.mkdir()
+                yield part
             require_empty(out)
-            part.replace(out)
+            take_place(part, out)
         finally:
             shutil.rmtree(shell, ignore_errors=True)
 

@@ -1,14 +1,16 @@
 """What may not be lost on the way: every sentence, every number, every finding, every side.
 
+What may be lost, and why, is in `left_out`; what is only supposed may go from any sentence.
+
 The same checks are put to what rules made and to what a model answered. Each gives sentences that
 a model can act on; none means that nothing is wrong.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from overread.build.rexgroundingct.speculation import find_speculation
 from overread.language.numerals import Numeral, find_numerals
 from overread.language.rewrites.diff import diff_rewrite
 from overread.language.vocabulary import vocabulary
@@ -17,10 +19,6 @@ _MAX_PROBLEMS = 6
 """Problems that are told at once."""
 _EXAM_UNITS = frozenset(("date", "time", "series", "image", "slice", "frame"))
 """Numbers that are about the examination, not about what it shows."""
-_IDENTITY = re.compile(
-    r"\b(?:name|mr|mrs|ms|dr|prof|protocol (?:no|number)|accession|patient id|born|birth|dated?)\b",
-    re.IGNORECASE,
-)
 
 
 def join_problems(problems: Sequence[str]) -> str | None:
@@ -29,16 +27,6 @@ def join_problems(problems: Sequence[str]) -> str | None:
         return None
     more = f"; and {len(problems) - _MAX_PROBLEMS} more" if len(problems) > _MAX_PROBLEMS else ""
     return "; ".join(problems[:_MAX_PROBLEMS]) + more
-
-
-def may_be_left_out(sentence: str) -> bool:
-    """Whether a sentence speaks of who the patient is or of dates, and of nothing that is seen.
-
-    >>> may_be_left_out("Compared with the CT dated 12.03.2021."), may_be_left_out("A 5 mm nodule.")
-    (True, False)
-    """
-    dated = any(number.unit in ("date", "time") for number in find_numerals(sentence))
-    return dated or bool(_IDENTITY.search(sentence))
 
 
 def rewrite_problems(
@@ -67,14 +55,15 @@ def text_problems(before: str, after: str) -> list[str]:
         return []
     told = diff_rewrite(before, after)
     passing = {n.span.start for n in find_numerals(before) if n.unit in ("date", "time")}
+    supposed = find_speculation(before)
     kin = {_parent(item.what) for item in told.invented if item.kind == "finding"}
     lost_kin = {_parent(item.what) for item in told.lost if item.kind == "finding"}
     found = []
     for item in told.lost:
         if item.kind == "number" and item.span.start in passing:
             continue  # dates are to be left out
-        if item.kind == "finding" and _parent(item.what) in kin:
-            continue  # the same in other words
+        if item.kind == "finding" and (_parent(item.what) in kin or item.span.start in supposed):
+            continue  # the same in other words, or nothing that was seen
         found.append(f"{_describe_item(item.kind, item.what)} is lost")
     for item in told.invented:
         if item.kind == "finding" and _parent(item.what) in lost_kin:

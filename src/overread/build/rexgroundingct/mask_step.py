@@ -7,8 +7,16 @@ import hashlib
 from pydantic import JsonValue
 
 from overread.build.item import Change, Drop, Item, Keep, Question, StepResult, Wait
-from overread.build.rexgroundingct.masks import ReturnedMasks, inspect_masks
-from overread.build.rexgroundingct.scan_paths import file_stamp, mask_path, scan_name, scan_path
+from overread.build.rexgroundingct.masks import ReturnedMasks, find_mask_file, inspect_masks
+from overread.build.rexgroundingct.protocols import entity_problem, protocol_of
+from overread.build.rexgroundingct.scan_paths import (
+    QA_FOLDER,
+    file_stamp,
+    mask_path,
+    scan_name,
+    scan_path,
+    scan_stem,
+)
 from overread.build.rexgroundingct.tasks import EXCLUSIONS, targets_of
 from overread.build.step import StepContext
 
@@ -76,6 +84,25 @@ async def collect_masks(item: Item, context: StepContext) -> StepResult:
     if empty:
         questions = tuple(_finding_question(item, key, targets[key]) for key in empty)
         return Wait(questions=questions, changes=tuple(changes))
+    protocol = protocol_of(item, context.settings)
+    odd = [
+        (key, problem)
+        for key in kept
+        if (problem := entity_problem(targets[key]["text"], len(counts[key]), protocol)) is not None
+    ]
+    if odd:
+        told = "; ".join(f"finding {key}: {problem}" for key, problem in odd)
+        asked = _file_question(
+            item,
+            "protocol",
+            f"Is the mask as the protocol asks? {told[:1].upper()}{told[1:]}. "
+            "Write it again, or accept it as it is.",
+            ("written again", "accept", "drop the scan"),
+            f"{protocol} {found.digest()}",
+        )
+        if context.verdict(asked.id) != "accept":
+            return _wait_or_drop(item, context, asked, "against-protocol", told, changes)
+        changes += [Change(what=f"finding {key}", by="people", why=f"accepted: {why}") for key, why in odd]
     annotated: dict[str, JsonValue] = {
         key: {
             "text": targets[key]["text"],
@@ -94,7 +121,14 @@ def load_masks(item: Item, context: StepContext, keys: tuple[str, ...]) -> Retur
     path, scan = mask_path(context, scan_name(item)), scan_path(context, scan_name(item))
     if path is None or scan is None:
         return None
-    return inspect_masks(path, scan, tuple(targets_of(item)), keys)
+    found = inspect_masks(path, scan, tuple(targets_of(item)), keys)
+    edited = item.data.get("edited")
+    for key, reader in edited.items() if isinstance(edited, dict) else ():
+        file = find_mask_file(context.folder / QA_FOLDER / str(reader) / scan_stem(scan_name(item)), key)
+        if file is None:
+            return None
+        found.edited[key] = file
+    return found
 
 
 def question_id(item: Item, step: str, what: str, about: str = "") -> str:

@@ -44,12 +44,16 @@ class ReturnedMasks:
     """Value → finding, in the third form."""
     channels: tuple[str, ...] = ()
     """Findings in the order of the channels, in the first form."""
+    edited: dict[str, Path] = field(default_factory=dict)
+    """Finding → the file that took its place in QA."""
 
     def labels(self, key: str) -> Labels:
         """The entity numbers of one finding in the CT's own voxels; all 0 where it has none."""
         shape = self.space.shape
+        if key in self.edited:
+            return read_channel(self.edited[key], 0, shape, 1, name=self.edited[key].name)
         if self.form == "folder":
-            file = _find_file(self.path, key)
+            file = find_mask_file(self.path, key)
             if file is None:
                 return np.zeros(shape, np.uint8)
             return read_channel(file, 0, shape, 1, name=file.name)
@@ -87,6 +91,8 @@ class ReturnedMasks:
         for file in sorted(self.path.iterdir()) if self.path.is_dir() else [self.path]:
             if file.is_file():
                 made.update(file.name.encode() + b"\0" + file.read_bytes())
+        for key, file in sorted(self.edited.items()):
+            made.update(f"\0edited {key}\0".encode() + file.read_bytes())
         return made.hexdigest()[:16]
 
 
@@ -184,6 +190,7 @@ def _check_values(found: ReturnedMasks, beside: Path, keys: tuple[str, ...]) -> 
         found.problems.append(f"the values {shown} are of no finding in {beside.name}")
 
 
-def _find_file(folder: Path, key: str) -> Path | None:
+def find_mask_file(folder: Path, key: str) -> Path | None:
+    """The mask file of a finding in a folder with one file a finding."""
     places: Iterator[Path] = (folder / f"{key}{end}" for end in (".nii.gz", ".nii"))
     return next((place for place in places if place.is_file()), None)

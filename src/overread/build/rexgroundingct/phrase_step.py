@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from overread.build.item import Change, Drop, Item, Keep, StepResult
 from overread.build.rexgroundingct.completeness import join_problems, number_problems
+from overread.build.rexgroundingct.left_out import reason_to_leave_out
 from overread.build.rexgroundingct.phrases import phrases_by_rules, states_finding
 from overread.build.rexgroundingct.settings import by_rules
 from overread.build.rexgroundingct.statement_cache import cached_statements
@@ -40,12 +41,31 @@ async def extract_phrases(item: Item, context: StepContext) -> StepResult:
         made = await answer_or_note(asking, changes, by_rules(context, "phrases"))
         if made is not None:
             rows = {key: list(row) for key, row in made.phrases.items()}
-            return Keep.model_validate({"data": {"phrases": rows}})
+            changes = _phrase_changes(coded, rows, {}, context.name())
+            return Keep.model_validate({"data": {"phrases": rows}, "changes": tuple(changes)})
     told = phrases_by_rules(coded)
-    changes += [
-        Change(what=code, before=coded[code], why=f"left out: {why}") for code, why in told.left_out.items()
-    ]
+    changes += _phrase_changes(coded, told.phrases, told.left_out, "rules")
     return Keep.model_validate({"data": {"phrases": told.phrases}, "changes": tuple(changes)})
+
+
+def _phrase_changes(
+    coded: Mapping[str, str], rows: Mapping[str, Sequence[str]], left_out: Mapping[str, str], by: str
+) -> list[Change]:
+    """What was told more than once and is one phrase, and every sentence that is in none and why."""
+    changes: list[Change] = []
+    cited: set[str] = set()
+    for key, row in rows.items():
+        codes = parse_codes(row[1])
+        cited.update(codes)
+        if len(codes) > 1:
+            told: list[JsonValue] = [coded[code] for code in codes]
+            why = f"told more than once: merged into {key}"
+            changes.append(Change(what="+".join(codes), before=told, after=row[0], by=by, why=why))
+    for code, sentence in coded.items():
+        if code not in cited:
+            why = left_out.get(code) or reason_to_leave_out(sentence) or "no finding is told in it"
+            changes.append(Change(what=code, before=sentence, by=by, why=f"left out: {why}"))
+    return changes
 
 
 def coded_sentences(item: Item) -> dict[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from overread.build.rexgroundingct.completeness import number_problems
+from overread.build.rexgroundingct.speculation import ADVICE, is_speculation
 from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.language.findings import places_fit, sides_fit
 from overread.language.main_statement import find_main_statement
@@ -28,13 +29,6 @@ _DENIES = re.compile(r"\b(?:no|not|without|nor)\b|;", re.IGNORECASE)
 _COMPONENT = re.compile(r"[\s-]{1,2}(?:component|attenuation|density|character)", re.IGNORECASE)
 _KIN_CATEGORIES = (frozenset(("1e", "2d")), frozenset(("2a", "2b")), frozenset(("1d", "2a", "2f")))
 """Categories between which an impression may call a finding by its wider name."""
-_DOUBTFUL = re.compile(
-    r"\?|exclu|rule|question|query|whether|likely|differential|versus|\bvs\b|consider|evaluat"
-    r"|assess|definite|clearly|may|might|could|cannot",
-    re.IGNORECASE,
-)
-"""Cues of doubt that ask whether a thing is there; "in favor of" and "suspicious" show one."""
-_ADVICE = re.compile(r"\b(?:recommend|advis|correlat)", re.IGNORECASE)
 _CLOSING_QUESTION = re.compile(r"[\s,]*\([^()]*\?\)?$")
 _DECIMALS = re.compile(r"(?<![\d.,])(\d{1,4}[.,]\d{1,3})(?=\s{0,2}(mm|cm)\b)", re.IGNORECASE)
 
@@ -133,15 +127,9 @@ def positive_statements(sentence: str) -> list[Statement]:
     shown = strip_question(sentence)
     told = cached_statements(shown)
     sure = [one for one in told if one.presence == "present"]
-    if sure or _ADVICE.search(shown):
+    if sure or ADVICE.search(shown):
         return sure
-    return [
-        one
-        for one in told
-        if one.presence == "uncertain"
-        and "presence" in one.evidence
-        and not _DOUBTFUL.search(one.evidence["presence"].extract(shown))
-    ]
+    return [one for one in told if one.presence == "uncertain" and not is_speculation(one, shown)]
 
 
 def strip_question(sentence: str) -> str:
@@ -242,12 +230,18 @@ def _restore_numbers(
 def _merge_repeat(phrase: Phrase, found: Sequence[Phrase]) -> bool:
     """Whether a phrase is told already; then the earlier one takes its codes and what it adds.
 
-    Within the findings only the same words are a repetition: two nodules are two. What the
-    impression tells is sought among the findings.
+    Within the findings the same words are a repetition, and the same thing in the same lobe with
+    the same size; two nodules are two otherwise. What the impression tells is sought among the
+    findings.
     """
     same = [p for p in found if p.text.lower() == phrase.text.lower()]
     if same:
         same[0].codes += [code for code in phrase.codes if code not in same[0].codes]
+        return True
+    twin = next((p for p in found if _is_told_again(p, phrase)), None)
+    if twin is not None:
+        twin.codes += [code for code in phrase.codes if code not in twin.codes]
+        twin.prior |= phrase.prior
         return True
     if not phrase.codes[0].startswith("I") or phrase.statement is None:
         return False
@@ -263,6 +257,18 @@ def _merge_repeat(phrase: Phrase, found: Sequence[Phrase]) -> bool:
         home.codes += [code for code in phrase.codes if code not in home.codes]
         home.prior |= phrase.prior
     return True
+
+
+def _is_told_again(earlier: Phrase, later: Phrase) -> bool:
+    """Whether a measured finding is told once more in other words that say nothing new."""
+    if earlier.statement is None or later.statement is None or not later.abnormal:
+        return False
+    one, two = earlier.statement, later.statement
+    same = all(
+        getattr(one, name) == getattr(two, name)
+        for name in ("observation", "side", "lobes", "segments", "axes_mm", "count", "comparison")
+    )
+    return same and bool(two.axes_mm) and bool(two.lobes) and _numbers_covered([earlier], later)
 
 
 def _numbers_covered(homes: Sequence[Phrase], phrase: Phrase) -> bool:

@@ -6,11 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from overread.build.item import Change, Item, Keep, StepResult
-from overread.build.rexgroundingct.completeness import join_problems, may_be_left_out, rewrite_problems
+from overread.build.rexgroundingct.completeness import join_problems, rewrite_problems
+from overread.build.rexgroundingct.left_out import SURE, find_repeated, reason_to_leave_out
 from overread.build.rexgroundingct.settings import by_rules, read_setting
+from overread.build.rexgroundingct.speculation import find_speculation
 from overread.build.rexgroundingct.statement_cache import cached_statements
 from overread.build.step import StepContext, answer_or_note
 from overread.language.phrases import drop_joiners
@@ -45,7 +47,13 @@ class Rewrite(BaseModel):
 
     findings: dict[str, list[Sorted]]
     impressions: list[Sorted]
-    left_out: list[str] = Field(default_factory=list)
+    left_out: dict[str, str] = Field(default_factory=dict)
+    """Sentence → why, in the writer's words; a bare list of sentences is taken too."""
+
+    @field_validator("left_out", mode="before")
+    @classmethod
+    def _name_reasons(cls, given: object) -> object:
+        return dict.fromkeys(given, "") if isinstance(given, list) else given
 
 
 async def sort_sentences(item: Item, context: StepContext) -> StepResult:
@@ -87,9 +95,13 @@ def reply_problems(sentences: Mapping[str, str], made: Rewrite) -> list[str]:
     rows = [(one.origin, one.text) for part in made.findings.values() for one in part]
     rows += [(one.origin, one.text) for one in made.impressions]
     left = set(made.left_out)
-    for code in sorted(left & sentences.keys()):
-        if not may_be_left_out(sentences[code]):
-            found.append(f"{code} was left out and is neither about identity nor a date")
+    reasons = left_out_reasons(sentences, made)
+    found += [
+        f"{code} was left out and tells or denies something; leave out only what is administrative, about "
+        "quality, speculation, empty of findings, or told in another sentence"
+        for code in sorted(left & sentences.keys())
+        if code not in reasons
+    ]
     kept = {code: text for code, text in sentences.items() if code not in left}
     swapped = [
         f"{code} is a finding and stands in the impressions"
@@ -100,12 +112,34 @@ def reply_problems(sentences: Mapping[str, str], made: Rewrite) -> list[str]:
     return found + swapped + rewrite_problems(kept, rows)
 
 
+def left_out_reasons(sentences: Mapping[str, str], made: Rewrite) -> dict[str, str]:
+    """Why each sentence that a rewrite leaves out may go; those that may not are not in it."""
+    kept = [code for code in sentences if code not in made.left_out]
+    reasons: dict[str, str] = {}
+    for code in made.left_out:
+        if code not in sentences:
+            continue
+        reason = reason_to_leave_out(sentences[code])
+        if reason is None:
+            other = find_repeated(code, sentences, kept)
+            reason = None if other is None else f"told again: {other} tells all of it"
+        if reason is not None:
+            reasons[code] = reason
+    return reasons
+
+
 def sort_by_rules(sentences: Mapping[str, str], *, wording: str = "keep") -> Rewrite:
-    """The sentences as they are, or with a translator's words replaced, each in its region."""
+    """The sentences as they are, or with a translator's words replaced, each in its region.
+
+    What is surely administrative, or about the quality of the examination, is left out.
+    """
     found: dict[str, list[Sorted]] = {region.code: [] for region in report_regions().item}
     impressions: list[Sorted] = []
     last = "L"
+    left_out = {code: "" for code, text in sentences.items() if reason_to_leave_out(text) in SURE}
     for code, text in sentences.items():
+        if code in left_out:
+            continue
         said = to_american(text) if wording == "american" else text
         one = Sorted.model_validate({"from": [code], "text": said})
         if code.startswith("I"):
@@ -113,7 +147,7 @@ def sort_by_rules(sentences: Mapping[str, str], *, wording: str = "keep") -> Rew
             continue
         last = find_region(text, last)
         found[last].append(one)
-    return Rewrite(findings=found, impressions=impressions)
+    return Rewrite(findings=found, impressions=impressions, left_out=left_out)
 
 
 def to_american(text: str) -> str:
@@ -172,13 +206,20 @@ def _keep_report(sentences: Mapping[str, str], made: Rewrite, by: str, before: S
             was = " ".join(sentences.get(origin, "") for origin in origins[code])
             if was != coded[code]:
                 what = "+".join(origins[code])
-                why = f"rewritten as {code}"
+                why = f"{'merged' if len(origins[code]) > 1 else 'rewritten'} as {code}"
+                supposed = sorted(
+                    set(find_speculation(was).values()) - set(find_speculation(coded[code]).values())
+                )
+                if supposed:
+                    why += f"; speculation left out: {', '.join(supposed)}"
                 changes.append(Change(what=what, before=was, after=coded[code], by=by, why=why))
-    for code in made.left_out:
-        why = "about identity or dates"
-        changes.append(Change(what=code, before=sentences.get(code), by=by, why=why))
+    reasons = left_out_reasons(sentences, made)
+    for code, reason in reasons.items():
+        said = made.left_out[code]
+        why = f"left out: {reason}" + (f' ("{said[:200]}")' if said else "")
+        changes.append(Change(what=code, before=sentences[code], by=by, why=why))
     # The published form: region → sentences, and the impression as one text.
     told = {region: [one.text for one in part] for region, part in order}
     report = {"Findings": told, "Impressions": " ".join(one.text for one in made.impressions)}
-    data = {"coded": coded, "origins": origins, "regions": report}
+    data = {"coded": coded, "origins": origins, "regions": report, "left_out": reasons}
     return Keep.model_validate({"data": data, "changes": tuple(changes)})

@@ -16,6 +16,7 @@ from overread.benchmarks.row_fields import RowFields
 from overread.build.item import Change, Item
 from overread.build.rexgroundingct.chain_step import annotated_of
 from overread.build.rexgroundingct.mask_step import load_masks
+from overread.build.rexgroundingct.protocols import protocol_of
 from overread.build.rexgroundingct.scan_paths import scan_name, scan_path
 from overread.build.rexgroundingct.settings import read_setting
 from overread.build.step import StepContext
@@ -56,7 +57,6 @@ def write_release(items: Sequence[Item], out: Path, context: StepContext) -> lis
             counts[split] = len(own)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    _write_json(out / "anatomical_cot.json", {scan_name(item): _chains(item) for item in scans})
     _write_json(out / "reports_dataset.json", {scan_name(item): _report(item) for item in scans})
     told = ", ".join(f"{split} {count}" for split, count in counts.items()) or "no scan"
     return [Change(what="dataset.json", after=told, why="what was left after all steps")]
@@ -78,10 +78,10 @@ def _make_entry(item: Item, number: int, context: StepContext) -> Entry:
         "entity_counts": {keys[key]: f["entities"] for key, f in found.items()},
         "pixels": {keys[key]: f["voxels"] for key, f in found.items()},
         "shape": item.data["shape"],
-        "protocol": read_setting(context.settings, "protocol"),
+        "protocol": protocol_of(item, context.settings),
     }
     reader = RowFields(row, file="dataset.json", number=number)
-    entry = read_scan(reader, split=str(item.data["split"]), withheld=False)
+    entry = read_scan(reader, split=str(item.data["split"]), withheld=False, chains=_chains(item))
     if entry is None or reader.defects:
         raise OverreadError(f"{item.id} makes no row: {reader.defects[0]}")
     return entry

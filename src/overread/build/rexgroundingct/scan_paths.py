@@ -15,6 +15,8 @@ from overread.storage.fence import Fence
 
 TASKS_FOLDER, MASKS_FOLDER = "annotation", "masks"
 """Folders of a build: tasks for annotators go out in one, their masks come back in the other."""
+QA_FOLDER = "qa"
+"""Folder of a build: masks that readers of the QA edited, NAME/SCAN/KEY.nii.gz."""
 LOBE_FILES = {
     "lung_upper_lobe_right": "right upper lobe",
     "lung_middle_lobe_right": "right middle lobe",

@@ -93,9 +93,8 @@ def _refuse_report(findings: str, impressions: str) -> Drop | None:
         why = f"the report has {len(text):,} characters, and at most {MAX_REPORT:,} are a report"
         return Drop(reason="too-long", why=why)
     strange = sum(not (sign.isprintable() or sign in "\n\r\t\x0b\x0c\u2028\u2029") for sign in text)
-    strange += text.count("\ufffd")
     if strange:
-        why = f"{strange} characters of the report are no text (NUL bytes, broken encoding)"
+        why = f"{strange} characters of the report are no text (NUL bytes, control characters)"
         return Drop(reason="unreadable-text", why=why)
     if not is_english(text):
         why = "the report is not in English, which the rules and prompts are for"

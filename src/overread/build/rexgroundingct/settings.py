@@ -22,7 +22,8 @@ SETTINGS: dict[str, str] = {
     "masks": "",
     "organs": "",
     "task-formats": "folder,redbrick,label-studio",
-    "protocol": "protocol2",
+    "protocol": "protocol1",
+    "qa": "no",
     "copy-cts": "yes",
 }
 """Setting → what holds unless it is set; docs/build-rexgroundingct.md says what each means."""
@@ -31,6 +32,7 @@ _CHOICES = {
     "wording": ("keep", "american"),
     "others": ("drop", "keep"),
     "protocol": ("protocol1", "protocol2"),
+    "qa": ("no", "yes"),
     "copy-cts": ("yes", "no"),
 }
 FORMATS = ("folder", "redbrick", "label-studio")

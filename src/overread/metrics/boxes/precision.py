@@ -76,6 +76,7 @@ def rank_boxes(rows: Sequence[Statistics], *, ties: Ties) -> dict[str, RankedBox
     A row has 'truths' {class: number} and 'found' {class: [[score, hits], …]}, where bit n of
     `hits` says whether the box is a hit at the n-th of `THRESHOLDS`.
     """
+    rows = list(rows)  # gone through once a class
     classes = sorted({name for row in rows for name, count in row["truths"].items() if count})
     out = {}
     for name in classes:

@@ -60,8 +60,9 @@ def true_and_found_boxes(subject: Subject) -> tuple[list[Box], list[Box]] | None
     if truth is None:
         return None
     told = collect_boxes(truth.trace, truth.findings)
-    if not told and truth.trace is None:
-        return None
+    steps = truth.trace.steps if truth.trace else None
+    if not told and (steps is None or any(step.link for step in steps)):
+        return None  # no trace, or chains of thought, whose places are boxes of voxels
     found = collect_boxes(reading.trace, reading.findings or ()) if reading else []
     # A reader that repeats a broken true box is not to blame for it.
     broken = {_key(box) for box in told if not box.is_proper}

@@ -9,6 +9,8 @@ import numpy as np
 
 from overread.errors import UsageError
 from overread.language.labels import CHEXPERT
+from overread.metrics.contract import Statistics
+from overread.metrics.rows import as_rows
 from overread.metrics.sample import Numbers, Sample, safe_divide
 
 CLASSES = (*CHEXPERT[1:], CHEXPERT[0])
@@ -79,8 +81,7 @@ def labels_f1(
 def reference_class_share(sample: Sample, *, classes: int = 14) -> Numbers:
     """Share of the classes that a reference has: what a perfect reader's macro F1 is."""
     chosen = _class_columns(classes)
-    told = np.array([row["reference_labels"] for row in sample.rows], np.float64)
-    there = sample.weights @ told.reshape(-1, len(CLASSES))[:, chosen] > 0
+    there = sample.weights @ sample.compute(_reference_labels)[:, chosen] > 0
     share: Numbers = np.where(sample.weights.any(axis=1), there.mean(axis=1), np.nan)
     return share
 
@@ -88,11 +89,16 @@ def reference_class_share(sample: Sample, *, classes: int = 14) -> Numbers:
 def _counts(sample: Sample, classes: int) -> tuple[Numbers, Numbers]:
     """Hits, and positives of both sides together; one line a draw, one column a class."""
     chosen = _class_columns(classes)
-    ours = np.array([row["reference_labels"] for row in sample.rows], np.float64)
-    theirs = np.array([row["labels"] for row in sample.rows], np.float64)
-    ours = ours.reshape(-1, len(CLASSES))[:, chosen]
-    theirs = theirs.reshape(-1, len(CLASSES))[:, chosen]
+    ours, theirs = (sample.compute(labels)[:, chosen] for labels in (_reference_labels, _labels))
     return sample.weights @ (ours * theirs), sample.weights @ (ours + theirs)
+
+
+def _reference_labels(rows: Sequence[Statistics]) -> Numbers:
+    return as_rows(rows).lists("reference_labels")[1].reshape(-1, len(CLASSES))
+
+
+def _labels(rows: Sequence[Statistics]) -> Numbers:
+    return as_rows(rows).lists("labels")[1].reshape(-1, len(CLASSES))
 
 
 def _class_columns(classes: int) -> list[int]:

@@ -12,6 +12,7 @@ from functools import cache, partial
 from typing import Any
 
 from overread.metrics.clinical.chexbert import labels_f1, reference_class_share
+from overread.metrics.clinical.models import bertscore, chexbert, green, radgraph, ratescore
 from overread.metrics.clinical.models.bertscore import EMPTY, LAYER
 from overread.metrics.clinical.models.green import LONGEST
 from overread.metrics.clinical.radcliq import VERSIONS
@@ -27,9 +28,9 @@ from overread.metrics.clinical.scoring import (
     score_ratescore,
     score_sembscore,
 )
-from overread.metrics.contract import Metric
+from overread.metrics.contract import Metric, by_name
 from overread.metrics.sample import Numbers, Sample, safe_divide
-from overread.metrics.texts import Part
+from overread.metrics.texts import Part, part_metric_name
 
 EMPTY_COMPONENTS = {"radgraph_combined": 0.0, "bertscore": EMPTY, "sembscore": -1.0, "bleu2": 0.0}
 """RadCliQ's components where nothing was handed in."""
@@ -64,7 +65,7 @@ def mean_radcliq(sample: Sample, version: str) -> Numbers:
 def model_metrics(part: Part = "report") -> dict[str, Metric]:
     """All scores of this module for one part of a reading, by name.
 
-    Those of the report have plain names; others end in the part ('radgraph_e_findings').
+    Those of the report have plain names; others begin with the part ('findings_radgraph_e').
     """
     made = [
         *_radgraph_metrics(part),
@@ -73,8 +74,8 @@ def model_metrics(part: Part = "report") -> dict[str, Metric]:
         *_radcliq_metrics(part),
         *_green_metrics(part),
     ]
-    tail = _part_suffix(part)
-    return {metric.name.removesuffix(tail): metric for metric in made}
+    head = part_metric_name(part, "")
+    return {metric.name.replace(head, "", 1): metric for metric in made}
 
 
 def _radgraph_metrics(part: Part) -> list[Metric]:
@@ -88,6 +89,7 @@ def _radgraph_metrics(part: Part) -> list[Metric]:
             measure,
             "radgraph 0.1.18 rewards",
             settings=settings,
+            weights=(radgraph.weight_files("radgraph-xl"),),
             symmetric=True,
         )
         for name, what in _GRAPH.items()
@@ -110,6 +112,7 @@ def _chexbert_metrics(part: Part) -> list[Metric]:
                 "f1chexbert 0.0.2; scikit-learn f1_score",
                 combine=partial(labels_f1, classes=classes, average="micro"),
                 settings={**told, "average": "micro"},
+                weights=(chexbert.WEIGHTS,),
                 symmetric=True,
             ),
             _metric(
@@ -120,7 +123,8 @@ def _chexbert_metrics(part: Part) -> list[Metric]:
                 "f1chexbert 0.0.2; scikit-learn f1_score",
                 combine=partial(labels_f1, classes=classes, average="macro", absent="zero"),
                 settings={**told, "average": "macro", "class of neither side": 0},
-                ceiling=ceiling + _part_suffix(part),
+                weights=(chexbert.WEIGHTS,),
+                ceiling=part_metric_name(part, ceiling),
                 symmetric=True,
             ),
             _metric(
@@ -131,6 +135,7 @@ def _chexbert_metrics(part: Part) -> list[Metric]:
                 "scikit-learn f1_score of the references against themselves",
                 combine=partial(reference_class_share, classes=classes),
                 settings=told,
+                weights=(chexbert.WEIGHTS,),
                 worst=math.nan,
             ),
         ]
@@ -147,6 +152,7 @@ def _similarity_metrics(part: Part) -> list[Metric]:
             "bert-score 0.3.13",
             worst=EMPTY,
             settings=_BERT,
+            weights=(bertscore.WEIGHTS,),
             symmetric=True,
         ),
         _metric(
@@ -157,6 +163,7 @@ def _similarity_metrics(part: Part) -> list[Metric]:
             "CXR-Report-Metric",
             worst=-1.0,
             settings={"model": "CheXbert"},
+            weights=(chexbert.WEIGHTS,),
             symmetric=True,
         ),
         _metric(
@@ -171,6 +178,7 @@ def _similarity_metrics(part: Part) -> list[Metric]:
                 "no entity": NO_ENTITY,
                 "sentences": "overread.language",
             },
+            weights=(ratescore.ENTITIES, ratescore.ENCODER),
             symmetric=True,
         ),
     ]
@@ -195,6 +203,7 @@ def _radcliq_metrics(part: Part) -> list[Metric]:
                 "sembscore": "CheXbert",
                 "bleu2": "lower case, nltk method1",
             },
+            weights=(radgraph.weight_files("radgraph"), bertscore.WEIGHTS, chexbert.WEIGHTS),
         )
         for version, constants in VERSIONS.items()
     ]
@@ -216,6 +225,7 @@ def _green_metrics(part: Part) -> list[Metric]:
             "green-score 0.0.12",
             combine=partial(ratio, top="green", bottom="parsed"),
             settings=settings,
+            weights=(green.WEIGHTS,),
         ),
         _metric(
             part,
@@ -228,6 +238,7 @@ def _green_metrics(part: Part) -> list[Metric]:
             best=0.0,
             worst=math.nan,
             settings=settings,
+            weights=(green.WEIGHTS,),
         ),
     ]
 
@@ -240,7 +251,7 @@ def _metric(part: Part, name: str, about: str, measure: Any, reference: str, **c
     """A metric from 0 to 1 that is the mean of the statistic of its name, but for the changes."""
     settings = {"part": part, **changes.pop("settings")}
     plain = Metric(
-        name=name + _part_suffix(part),
+        name=part_metric_name(part, name),
         about=about,
         better="higher",
         needs=(part,),
@@ -254,8 +265,4 @@ def _metric(part: Part, name: str, about: str, measure: Any, reference: str, **c
     return replace(plain, **changes)
 
 
-def _part_suffix(part: Part) -> str:
-    return "" if part == "report" else f"_{part}"
-
-
-METRICS = model_metrics("report")
+METRICS = by_name(*model_metrics("report").values(), *model_metrics("findings").values())

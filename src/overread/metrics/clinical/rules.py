@@ -18,9 +18,9 @@ from overread.metrics.clinical.chexbert import CLASSES, labels_f1
 from overread.metrics.clinical.errors import KINDS, Kind, count_errors, count_silence
 from overread.metrics.clinical.findings import count_findings
 from overread.metrics.clinical.significance import OURS, Significance, load_significance
-from overread.metrics.contract import Measured, Metric, Subject, stored_as
+from overread.metrics.contract import Measured, Metric, Statistics, Subject, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
-from overread.metrics.texts import Part, text_pairs
+from overread.metrics.texts import Part, part_metric_name, text_pairs
 
 
 @stored_as("clinical.rules.measure_rules")
@@ -33,7 +33,8 @@ def measure_rules(subject: Subject, part: Part) -> Measured:
         said = bool(written.strip())
         found = count_findings(compared)
         wrong = count_errors(compared, ours, theirs) if said else count_silence(compared, ours)
-        if said and "unread" in wrong["errors"]:
+        nameless = any("" in about for about in wrong["errors"].values())
+        if said and nameless and (ours.unread or theirs.unread):
             found["disagreements"].append(
                 f"not read: {len(ours.unread)} of {ours.sentences} sentences of the reference, "
                 f"{len(theirs.unread)} of {theirs.sentences} of the reading"
@@ -50,12 +51,12 @@ def measure_rules(subject: Subject, part: Part) -> Measured:
 
 def mean_errors(sample: Sample, weights: Significance) -> Numbers:
     """The weighed errors of a report, mean over reports; NaN where there is none."""
-    return _mean(sample, [weights.error_weight(row) for row in sample.rows])
+    return _mean(sample, sample.row_values(weights.error_weight))
 
 
 def mean_score(sample: Sample, weights: Significance) -> Numbers:
     """The clinical score of a report, mean over reports; NaN where there is none."""
-    return _mean(sample, [weights.score(row) for row in sample.rows])
+    return _mean(sample, sample.row_values(weights.score))
 
 
 def mean_count(sample: Sample, kind: str) -> Numbers:
@@ -64,10 +65,17 @@ def mean_count(sample: Sample, kind: str) -> Numbers:
     >>> mean_count(Sample([{"errors": {"side": {"nodule": 2}}}, {"errors": {}}]), "side")
     array([1.])
     """
-    counts = [
-        sum(row["errors"].get(kind, {}).values()) if "errors" in row else math.nan for row in sample.rows
-    ]
-    return _mean(sample, counts)
+    return _mean(sample, sample.row_values(_count_of(kind)))
+
+
+@cache
+def _count_of(kind: str) -> Callable[[Statistics], float]:
+    """What counts the errors of one kind in a row."""
+
+    def count(row: Statistics) -> float:
+        return sum(row["errors"].get(kind, {}).values()) if "errors" in row else math.nan
+
+    return count
 
 
 def unread_share(sample: Sample) -> Numbers:
@@ -81,9 +89,9 @@ def reference_unread_share(sample: Sample) -> Numbers:
     return sample.ratio("unread_reference", "sentences_reference")
 
 
-def _mean(sample: Sample, values: list[float]) -> Numbers:
+def _mean(sample: Sample, values: Numbers) -> Numbers:
     """The mean of a number of each row, one mean a draw."""
-    return safe_divide(sample.weights @ np.array(values, np.float64), sample.weights.sum(axis=1))
+    return safe_divide(sample.weights @ values, sample.weights.sum(axis=1))
 
 
 def precision(sample: Sample) -> Numbers:
@@ -114,12 +122,12 @@ def f1(sample: Sample, hit: str, reference: str, other: str) -> Numbers:
 def rule_metrics(part: Part = "report", weights: str = OURS) -> dict[str, Metric]:
     """All scores of this module for one part of a reading, by name.
 
-    Those of the report have plain names; others end in the part ('clinical_f1_findings'). `weights`
+    Those of the report have plain names; others begin with the part ('findings_clinical_f1'). `weights`
     is a file that says what errors weigh; ours where none is given.
     """
     made = [*_error_metrics(part, weights), *_finding_metrics(part), *_label_metrics(part)]
-    tail = _tail(part)
-    return {item.name.removesuffix(tail): item for item in made}
+    head = part_metric_name(part, "")
+    return {item.name.replace(head, "", 1): item for item in made}
 
 
 def retune_rules(settings: Mapping[str, Any]) -> tuple[Metric, ...]:
@@ -128,10 +136,6 @@ def retune_rules(settings: Mapping[str, Any]) -> tuple[Metric, ...]:
     if not isinstance(weights, str):
         raise UsageError("`weights` is the path of a file", remedy="for instance --setting weights=mine.toml")
     return tuple(rule_metrics(settings["part"], weights).values())
-
-
-def _tail(part: Part) -> str:
-    return "" if part == "report" else f"_{part}"
 
 
 @cache
@@ -152,7 +156,7 @@ def _metric(
     settings: Mapping[str, str],
 ) -> Metric:
     return Metric(
-        name=name + _tail(part),
+        name=part_metric_name(part, name),
         about=about,
         better=better,
         needs=(part,),
@@ -208,7 +212,7 @@ def _error_metrics(part: Part, weights: str) -> list[Metric]:
             unread_share,
             own,
             better="lower",
-            ceiling=ceiling + _tail(part),
+            ceiling=part_metric_name(part, ceiling),
             settings={"average": "micro"},
         ),
         _metric(

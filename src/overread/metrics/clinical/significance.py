@@ -24,6 +24,8 @@ Weight: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 OURS = "overread"
 """What the setting `weights` says where the file is ours."""
+DOUBTS: frozenset[Kind] = frozenset(("certainty", "wording", "unread"))
+"""Kinds of error that may as well be a wording that was not understood."""
 _WITHOUT_FINDING: dict[Kind, Level] = {"unread": "minor", "no text": "urgent"}
 """Kinds of error that are about no finding → their level."""
 
@@ -35,7 +37,7 @@ class WeightsFile(Record):
     """What a finding weighs."""
     kinds: dict[Kind, Weight] = Field(default_factory=dict)
     """What an error weighs by its kind."""
-    score: dict[Literal["prior", "echo"], Weight] = Field(default_factory=dict)
+    score: dict[Literal["prior", "echo", "doubt"], Weight] = Field(default_factory=dict)
     """How the score is made of the errors."""
     observations: dict[Level, tuple[str, ...]] = Field(default_factory=dict)
     """Level → observations of the vocabulary."""
@@ -48,6 +50,8 @@ class Significance:
     levels: Mapping[Level, float]
     kinds: Mapping[Kind, float]
     prior: float
+    doubt: float
+    """More than what `DOUBTS` of one pair weigh together."""
     echo: float
     """What is left of an error that repeats another one of its sentence."""
     level_of: Mapping[str, Level]
@@ -56,7 +60,7 @@ class Significance:
     @property
     def digest(self) -> str:
         """A short name of all these numbers: other numbers have another."""
-        told = [self.levels, self.kinds, self.prior, self.echo, self.level_of]
+        told = [self.levels, self.kinds, self.prior, self.echo, self.doubt, self.level_of]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
 
     def finding_weight(self, observation: str) -> float:
@@ -68,17 +72,17 @@ class Significance:
         """The weighed errors of one pair; NaN for a row of an old card, which does not have them."""
         if "errors" not in row:
             return math.nan
-        errors, echoes = self._weigh(row["errors"]), self._weigh(row.get("echoes", {}))
-        return errors + self.echo * echoes
+        plain = self._weigh({kind: told for kind, told in row["errors"].items() if kind not in DOUBTS})
+        doubts = self._weigh({kind: told for kind, told in row["errors"].items() if kind in DOUBTS})
+        doubts += self.echo * self._weigh(row.get("echoes", {}))
+        return plain + (self.doubt * doubts / (self.doubt + doubts) if doubts else 0.0)
 
     def _weigh(self, errors: Mapping[Kind, Mapping[str, float]]) -> float:
         total = 0.0
         for kind, about in errors.items():
             level = _WITHOUT_FINDING.get(kind)
             for name, amount in about.items():
-                # A length without a finding counts as of a minor one.
-                named = level is None and name
-                weight = self.finding_weight(name) if named else self.levels[level or "minor"]
+                weight = self.levels[level] if level is not None else self.finding_weight(name)
                 total += self.kinds[kind] * weight * amount
         return total
 
@@ -103,7 +107,7 @@ def load_significance(weights: str = OURS) -> Significance:
     """The weights of our file, or of the user's laid over ours.
 
     >>> load_significance().finding_weight("pneumothorax")
-    1.5
+    1.25
     """
     ours = load_toml("overread.metrics", "clinical", WeightsFile, "significance.toml")
     theirs = WeightsFile() if weights == OURS else _load_own(Path(weights))
@@ -120,6 +124,7 @@ def load_significance(weights: str = OURS) -> Significance:
         kinds={**ours.kinds, **theirs.kinds},
         prior=theirs.score.get("prior", ours.score["prior"]),
         echo=theirs.score.get("echo", ours.score["echo"]),
+        doubt=theirs.score.get("doubt", ours.score["doubt"]),
         level_of=level_of,
     )
 

@@ -20,6 +20,7 @@ from overread.metrics.contract import Measured, Metric, Subject, by_name, stored
 from overread.metrics.masks.components import Instances, components, entities, overlap
 from overread.metrics.masks.instances import match_greedily
 from overread.metrics.masks.measure import read_marked_findings
+from overread.metrics.masks.settings import MaskSettings
 from overread.metrics.masks.voxel_runs import VoxelRuns
 from overread.metrics.sample import Numbers, Sample, safe_divide
 
@@ -136,10 +137,7 @@ def check_lesion_settings(
     for name, value in thresholds.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
             raise UsageError(f"{name} cannot be {value!r}", remedy="give a number above 0, up to 1")
-    if connectivity not in (6, 18, 26):
-        raise UsageError(f"masks cannot be {connectivity}-connected", remedy="use 6, 18 or 26")
-    if isinstance(min_voxels, bool) or not isinstance(min_voxels, int) or min_voxels < 0:
-        raise UsageError(f"min_voxels cannot be {min_voxels!r}", remedy="give a whole number, 0 or more")
+    MaskSettings(connectivity=connectivity, min_voxels=min_voxels)  # refuses what masks cannot have
     return {**thresholds, "connectivity": connectivity, "min_voxels": min_voxels}
 
 

@@ -146,6 +146,8 @@ def read_mask_file(
         header = read_stream_header(stream)
         where = name or "a mask"
         kind = detect_layout(header.shape, ct, findings, where=where)
+        if kind == "HWD" and stream.is_metaimage:
+            kind = "FHWD"  # .mha has no way to say that there is one channel: the voxels are the same
         if official and kind != "FHWD":
             raise PictureError(
                 f"the mask has the shape {header.shape}, not {(findings, *ct)}",

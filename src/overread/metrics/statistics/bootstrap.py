@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from overread.errors import UsageError
 from overread.metrics.contract import Statistics
+from overread.metrics.rows import ColumnRows, as_rows
 from overread.metrics.sample import Numbers, Sample, find_quotient
 from overread.metrics.statistics.interval_rule import (
     FEWEST,
@@ -232,19 +234,23 @@ def breakdown(
     draw is part of the uncertainty. A draw in which a group is empty is undefined for it. `bounds` are
     those of the metrics, where they have any; only the rule asks for them.
     """
+    rows = as_rows(rows)
     check_rows(rows, draws)
     check_level(level, method)
-    columns = {name: np.asarray(places, dtype=np.int64) for name, places in groups.items()}
-    parts = {name: [rows[i] for i in places] for name, places in columns.items()}
+    given = {name: np.asarray(places, dtype=np.int64) for name, places in groups.items()}
+    # Breakdowns of a release that is all alike have many groups of the same rows: one stands for all.
+    first_alike = _find_repeats(given)
+    columns = {name: given[name] for name in dict.fromkeys(first_alike.values())}
+    parts = {name: rows.part(places) for name, places in columns.items()}
     once = {name: evaluate(combines, part, np.ones((1, len(part)))) for name, part in parts.items()}
-    results: dict[str, dict[str, Interval]] = {name: {} for name in groups}
-    if method == "rule" and draws.draws and rows:
+    results: dict[str, dict[str, Interval]] = {name: {} for name in columns}
+    if method == "rule" and draws.draws and len(rows):
         ruled = _RuledIntervals(combines, rows, draws, bounds or {}, level)
         for name, places in columns.items():
             results[name] = ruled.of_group(places, parts[name], once[name])
     to_draw = {
         name: {metric: combine for metric, combine in combines.items() if metric not in results[name]}
-        for name in groups
+        for name in columns
     }
     drawn: dict[str, dict[str, list[Numbers]]] = {
         name: {metric: [] for metric in wanted} for name, wanted in to_draw.items()
@@ -275,7 +281,18 @@ def breakdown(
                 ends = jackknife_interval(value, alike, own, level=level, word=draws.word)
                 found = ruled_interval(value, ends, n=len(part), clusters=present, level=level)
             results[name][metric] = found
-    return {name: {metric: own[metric] for metric in combines} for name, own in results.items()}
+    return {
+        name: {metric: results[first][metric] for metric in combines} for name, first in first_alike.items()
+    }
+
+
+def _find_repeats(columns: Mapping[str, NDArray[np.int64]]) -> dict[str, str]:
+    """Group → the first group of the very same rows, in the same order."""
+    seen: dict[bytes, str] = {}
+    return {
+        name: seen.setdefault(hashlib.sha256(places.tobytes()).digest(), name)
+        for name, places in columns.items()
+    }
 
 
 class _RuledIntervals:
@@ -440,6 +457,8 @@ def check_rows(rows: Sequence[Statistics], draws: BootstrapDraws) -> None:
         raise UsageError(
             f"{len(rows)} rows came with {len(draws.codes)} clusters", remedy="give the cluster of each row"
         )
+    if isinstance(rows, ColumnRows) and rows.is_finite:
+        return
     for place, row in enumerate(rows):
         for name, value in row.items():
             if isinstance(value, float) and not math.isfinite(value):

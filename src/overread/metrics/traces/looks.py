@@ -32,7 +32,9 @@ class TraceLook:
     crop: str | None
     """File of the cut-out."""
     words: str
-    """What the step right after it says."""
+    """What the step right after it says, without boxes and marks."""
+    said: str = ""
+    """The same as it stands in the trace."""
 
 
 def collect_looks(trace: Trace | None) -> list[TraceLook]:
@@ -48,8 +50,8 @@ def collect_looks(trace: Trace | None) -> list[TraceLook]:
     steps = trace.steps if trace else ()
     found = []
     for n, step in enumerate(steps):
-        if step.kind != "look":
-            continue
+        if step.kind != "look" or step.link is not None:
+            continue  # links of an anatomical chain are judged as such
         boxes = [region for region in step.regions if isinstance(region, Box)]
         label = next((box.label for box in boxes if box.label), None)
         if label is None:
@@ -57,7 +59,7 @@ def collect_looks(trace: Trace | None) -> list[TraceLook]:
         following = steps[n + 1] if n + 1 < len(steps) else None
         words = following.text if following is not None and following.kind == "say" else ""
         box = boxes[0] if boxes else None
-        found.append(TraceLook(canonical_place(label), label, box, step.crop, drop_marks(words)))
+        found.append(TraceLook(canonical_place(label), label, box, step.crop, drop_marks(words), words))
     return found
 
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
 
-from overread.metrics.contract import Measured, Subject, stored_as
+from overread.metrics.contract import Measured, Statistics, Subject, stored_as
 from overread.metrics.sample import Numbers, Sample, safe_divide
 from overread.metrics.texts import Part, text_pairs
 from overread.metrics.words.bleu_scores import BleuCounts, Smoothing, bleu_counts, bleu_of_counts
 from overread.metrics.words.cider_scores import cider_of_ids, keep_words
+from overread.metrics.words.meteor_scores import BETA, GAMMA, meteor
 from overread.metrics.words.overlap import overlap
 from overread.metrics.words.tokens import Tokenizer, bleu_words, rouge_words
 from overread.metrics.words.word_cache import WordCache
@@ -65,6 +66,7 @@ def measure_words(subject: Subject, cutting: Cutting) -> Measured:
 def _count_pair(reference: str, written: str, cutting: Cutting) -> dict[str, Any]:
     cut = [rouge_words(text, stemmed=cutting.stemmed) for text in (reference, written)]
     row: dict[str, Any] = {f"rouge_{k}": v for k, v in overlap(*cut)._asdict().items()}
+    row["meteor"] = meteor(reference, written)
     truth, own = (
         bleu_words(text, cutting.tokenizer, lowercase=cutting.lowercase) for text in (reference, written)
     )
@@ -126,6 +128,19 @@ def combine_rouge2_ceiling(sample: Sample, *, average: Average = "units") -> Num
     return _mean(sample, np.where(words > 1, 1.0, 0.0), average)
 
 
+def combine_meteor(sample: Sample, *, average: Average = "units", perfect: bool = False) -> Numbers:
+    """The mean METEOR, one number a draw; `perfect` holds the references to themselves.
+
+    >>> rows = [{"meteor": 0.25, "rouge_truth_words": 2}, {"meteor": 0.75, "rouge_truth_words": 1}]
+    >>> combine_meteor(Sample(rows)), combine_meteor(Sample(rows), perfect=True)
+    (array([0.5]), array([0.71875]))
+    """
+    if not perfect:
+        return _mean(sample, sample.column("meteor"), average)
+    words = np.maximum(sample.column("rouge_truth_words"), 1)  # a text is one run against itself
+    return _mean(sample, 1 - GAMMA / words**BETA, average)
+
+
 def combine_bleu(sample: Sample, *, order: int, smoothing: Smoothing = "exp") -> Numbers:
     """Corpus BLEU from 0 to 1, one number a draw; NaN where no reference has so many words."""
     own, truth = sample.column("bleu_words"), sample.column("bleu_truth_words")
@@ -155,12 +170,27 @@ def combine_cider(sample: Sample, *, average: Average = "units", perfect: bool =
     How rare a run of words is comes from all rows of the sample, drawn or not, so that draws differ
     by who is drawn and not by what the words weigh.
     """
-    truths = [row["cider_truth_words"] for row in sample.rows]
-    texts = [*(truths if perfect else (row["cider_words"] for row in sample.rows)), *truths]
+    return _mean(sample, sample.relative_values(_perfect_cider if perfect else _cider), average)
+
+
+def _cider(rows: Sequence[Statistics]) -> Numbers:
+    pairs = [(row["cider_words"], row["cider_truth_words"]) for row in rows]
+    return _cider_values([own for own, _ in pairs], [truth for _, truth in pairs])
+
+
+def _perfect_cider(rows: Sequence[Statistics]) -> Numbers:
+    truths = [row["cider_truth_words"] for row in rows]
+    return _cider_values(truths, truths)
+
+
+def _cider_values(own: Sequence[str], truths: Sequence[str]) -> Numbers:
+    """The CIDEr-D of each text, words given as hashes of eight letters."""
+    texts = [*own, *truths]
     words = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint64)  # eight bytes, one word
     ids = np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
     lengths = np.array([len(text) // _HASH_LENGTH for text in texts], dtype=np.int64)
-    return _mean(sample, cider_of_ids(ids, lengths, np.arange(len(truths))), average)
+    values: Numbers = cider_of_ids(ids, lengths, np.arange(len(truths)))
+    return values
 
 
 def _mean(sample: Sample, values: Numbers, average: Average) -> Numbers:

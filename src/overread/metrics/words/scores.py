@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from overread.metrics.contract import Metric, by_name
-from overread.metrics.texts import Part
+from overread.metrics.texts import Part, part_metric_name
 from overread.metrics.words.bleu_scores import Smoothing
 from overread.metrics.words.cider_scores import ORDER, SIGMA
 from overread.metrics.words.counting import (
@@ -14,10 +14,12 @@ from overread.metrics.words.counting import (
     RougeScore,
     combine_bleu,
     combine_cider,
+    combine_meteor,
     combine_rouge,
     combine_rouge2_ceiling,
     make_measure,
 )
+from overread.metrics.words.meteor_scores import ALPHA, BETA, GAMMA
 from overread.metrics.words.tokens import Tokenizer
 
 _WHAT = {
@@ -30,10 +32,6 @@ _OF: dict[Part, str] = {
     "findings": "findings of each picture",
     "discussion": "teaching discussion",
 }
-
-
-def _metric_name(part: Part, name: str) -> str:
-    return name if part == "report" else f"{part}_{name}"
 
 
 def rouge_metric(
@@ -51,7 +49,7 @@ def rouge_metric(
     'rougeL'
     """
     return Metric(
-        name=name or _metric_name(part, kind),
+        name=name or part_metric_name(part, kind),
         about=f"{_WHAT[kind]}: {_OF[part]}, mean",
         better="higher",
         needs=(part,),
@@ -68,7 +66,7 @@ def rouge_metric(
             "stemmer": "porter (nltk)" if stemmed else "none",
             "wordless_reference": "not judged",
         },
-        ceiling=f"ceiling_{_metric_name(part, 'rouge2')}" if kind == "rouge2" else "",
+        ceiling=f"ceiling_{part_metric_name(part, 'rouge2')}" if kind == "rouge2" else "",
         symmetric=score == "fmeasure",
     )
 
@@ -88,7 +86,7 @@ def bleu_metric(
     'findings_bleu4'
     """
     return Metric(
-        name=name or _metric_name(part, f"bleu{order}"),
+        name=name or part_metric_name(part, f"bleu{order}"),
         about=f"Corpus BLEU, runs of up to {order} word{'s' * (order > 1)}: {_OF[part]}",
         better="higher",
         needs=(part,),
@@ -113,7 +111,7 @@ def bleu_metric(
 def cider_metric(part: Part, *, average: Average = "units", name: str = "") -> Metric:
     """CIDEr-D of one part of a reading, averaged."""
     return Metric(
-        name=name or _metric_name(part, "cider"),
+        name=name or part_metric_name(part, "cider"),
         about=f"Runs of words in common with the reference, rare ones most: {_OF[part]}, mean",
         better="higher",
         needs=(part,),
@@ -123,8 +121,38 @@ def cider_metric(part: Part, *, average: Average = "units", name: str = "") -> M
         worst=0.0,
         reference="pycocoevalcap 1.2 Cider (CIDEr-D)",
         settings=_cider_settings(part, average),
-        ceiling=f"ceiling_{_metric_name(part, 'cider')}",
+        ceiling=f"ceiling_{part_metric_name(part, 'cider')}",
     )
+
+
+def meteor_metric(part: Part, *, average: Average = "units", name: str = "") -> Metric:
+    """METEOR of one part of a reading, averaged."""
+    return Metric(
+        name=name or part_metric_name(part, "meteor"),
+        about=f"Words or stems in common with the reference, in runs: {_OF[part]}, mean",
+        better="higher",
+        needs=(part,),
+        measure=make_measure(Cutting(part)),
+        combine=partial(combine_meteor, average=average),
+        best=1.0,
+        worst=0.0,
+        reference="nltk 3.10 meteor_score without synonyms",
+        settings=_meteor_settings(part, average),
+        ceiling=f"ceiling_{part_metric_name(part, 'meteor')}",
+    )
+
+
+def _meteor_settings(part: Part, average: Average) -> dict[str, object]:
+    return {
+        "part": part,
+        "average": average,
+        "matches": "equal words, then stems (porter, nltk); no synonyms",
+        "alpha": ALPHA,
+        "beta": BETA,
+        "gamma": GAMMA,
+        "words": "a-z and 0-9, lower case",
+        "wordless_reference": "not judged",
+    }
 
 
 def _cider_settings(part: Part, average: Average) -> dict[str, object]:
@@ -144,7 +172,7 @@ def _cider_settings(part: Part, average: Average) -> dict[str, object]:
 
 def rouge2_ceiling(part: Part, *, average: Average = "units", name: str = "") -> Metric:
     """What ROUGE-2 leaves a perfect reading: a reference of one word has no pair to be met."""
-    own = name or f"ceiling_{_metric_name(part, 'rouge2')}"
+    own = name or f"ceiling_{part_metric_name(part, 'rouge2')}"
     return Metric(
         name=own,
         about=f"ROUGE-2 of the references against themselves: {_OF[part]}, mean",
@@ -162,7 +190,7 @@ def rouge2_ceiling(part: Part, *, average: Average = "units", name: str = "") ->
 
 def cider_ceiling(part: Part, *, average: Average = "units", name: str = "") -> Metric:
     """What CIDEr-D leaves a perfect reading: what every reference says weighs nothing."""
-    own = name or f"ceiling_{_metric_name(part, 'cider')}"
+    own = name or f"ceiling_{part_metric_name(part, 'cider')}"
     return Metric(
         name=own,
         about=f"CIDEr-D of the references against themselves: {_OF[part]}, mean",
@@ -178,6 +206,24 @@ def cider_ceiling(part: Part, *, average: Average = "units", name: str = "") -> 
     )
 
 
+def meteor_ceiling(part: Part, *, average: Average = "units", name: str = "") -> Metric:
+    """What METEOR leaves a perfect reading: 1 - 1 / (2 n³) of n words."""
+    own = name or f"ceiling_{part_metric_name(part, 'meteor')}"
+    return Metric(
+        name=own,
+        about=f"METEOR of the references against themselves: {_OF[part]}, mean",
+        better="higher",
+        needs=(part,),
+        measure=make_measure(Cutting(part)),
+        combine=partial(combine_meteor, average=average, perfect=True),
+        best=1.0,
+        worst=float("nan"),
+        reference="nltk 3.10 meteor_score without synonyms",
+        settings=_meteor_settings(part, average),
+        ceiling=own,
+    )
+
+
 # ---- the catalog ---------------------------------------------------------------------------
 
 
@@ -185,8 +231,10 @@ def _part_metrics(part: Part) -> tuple[Metric, ...]:
     return (
         *(rouge_metric(part, kind) for kind in ("rouge1", "rouge2", "rougeL")),
         *(bleu_metric(part, order) for order in (1, 2, 3, 4)),
+        meteor_metric(part),
         cider_metric(part),
         rouge2_ceiling(part),
+        meteor_ceiling(part),
         cider_ceiling(part),
     )
 

@@ -100,7 +100,7 @@ def write_scan(patient: Patient, out: Path) -> ScanRecord:
 def read_scan_entry(record: ScanRecord) -> Entry:
     """The row of a patient as the loader reads it."""
     reader = RowFields(dict(record.row), file="dataset.json", number=record.number)
-    entry = read_scan(reader, split=split_of(record.number), withheld=False)
+    entry = read_scan(reader, split=split_of(record.number), withheld=False, chains=record.chain)
     if entry is None or reader.defects:
         raise OverreadError(f"patient {record.number} gives no valid row: {reader.defects[0]}")
     return entry
@@ -123,9 +123,6 @@ def counts(records: Sequence[ScanRecord]) -> Counts:
 def write_lists(out: Path, records: Sequence[ScanRecord]) -> None:
     """Write everything that is about all patients; what is there is replaced, file by file."""
     root = out / NAME
-    names = [record.row["name"] for record in records]
-    chains = {name: record.chain for name, record in zip(names, records, strict=True)}
-    write_text(root / "anatomical_cot.json", json.dumps(chains, ensure_ascii=False))
     write_lines(root / "phantom.jsonl", (record.line for record in records))
     write_text(root / "anatomy" / "labels.json", json.dumps(label_names(), indent=1) + "\n")
     table = io.StringIO()

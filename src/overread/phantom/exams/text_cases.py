@@ -12,6 +12,7 @@ from overread.phantom.exams.list_files import write_entries
 from overread.phantom.illness.entries import make_text_entry
 from overread.phantom.illness.sampler import draw_draft
 from overread.phantom.visit import PatientSettings
+from overread.storage.atomic import stage
 
 
 def write_text_cases(
@@ -22,7 +23,6 @@ def write_text_cases(
     What a reader may see is word for word what the drawn cases have; captions and findings are
     those that are planned, since nothing was drawn that could be measured.
     """
-    root = out / NAME
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} already exists and is not an empty folder", remedy="choose another folder")
     splits: dict[str, list[Entry]] = {}
@@ -31,6 +31,8 @@ def write_text_cases(
         splits.setdefault(entry.case.split, []).append(entry)
         if progress is not None:
             progress(number, patients)
-    root.mkdir(parents=True)
-    write_entries(root, NAME, splits)
+    with stage(out.resolve()) as part:  # whole or not at all: half of it would be refused the next time
+        root = part / NAME
+        root.mkdir(parents=True)
+        write_entries(root, NAME, splits)
     return dict(Counter({split: len(entries) for split, entries in splits.items()}))

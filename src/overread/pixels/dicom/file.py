@@ -33,6 +33,7 @@ from overread.pixels.dicom.frames import (
     available_decoders,
     decodable_syntaxes,
     decode_frame,
+    missing_decoder_remedy,
     positive_int,
 )
 
@@ -230,7 +231,7 @@ def _check_pixels(dataset: Dataset, size: int, where: str) -> None:
         raise PictureError(
             f"no installed decoder reads the transfer syntax {syntax.name} ({syntax})",
             where=where,
-            remedy="see 'overread doctor', or convert the file with 'gdcmconv --raw'",
+            remedy=missing_decoder_remedy(syntax),
         )
     if syntax not in NATIVE:
         return

@@ -7,6 +7,7 @@ frame makes it end the whole process (std::terminate), which no `except` can cat
 from __future__ import annotations
 
 import atexit
+import copy
 import importlib.util
 import json
 import os
@@ -19,11 +20,12 @@ from typing import Any, Final, TypeAlias
 
 from numpy.typing import NDArray
 from pydicom import uid
-from pydicom.dataset import Dataset
+from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.encaps import get_frame
 from pydicom.pixels.decoders.base import get_decoder
 
 from overread.errors import PictureError, UsageError
+from overread.pixels.jpeg_damage import refuse_damaged_jpeg
 
 Pixels: TypeAlias = NDArray[Any]
 
@@ -50,10 +52,13 @@ _DECODERS: Final[dict[uid.UID, tuple[str, ...]]] = {
     uid.JPEGLSNearLossless: ("gdcm",),
     uid.JPEG2000Lossless: ("pillow", "gdcm"),
     uid.JPEG2000: ("pillow", "gdcm"),
-    uid.HTJ2KLossless: (),
-    uid.HTJ2KLosslessRPCL: (),
-    uid.HTJ2K: (),
+    uid.HTJ2KLossless: ("pillow",),
+    uid.HTJ2KLosslessRPCL: ("pillow",),
+    uid.HTJ2K: ("pillow",),
 }
+_HTJ2K: Final = (uid.HTJ2KLossless, uid.HTJ2KLosslessRPCL, uid.HTJ2K)
+_HTJ2K_DECODER: Final = (2, 5)
+"""Since this version OpenJPEG, which Pillow brings along, decodes HTJ2K."""
 # Start-of-frame markers of JPEG (C4, C8 and CC are other things) and JPEG-LS (F7).
 _FRAME_MARKERS = frozenset({*range(0xC0, 0xD0), 0xF7} - {0xC4, 0xC8, 0xCC})
 
@@ -68,10 +73,30 @@ def available_decoders(syntax: uid.UID) -> tuple[str, ...]:
     asked = _DECODERS.get(syntax, ())
     if syntax in NATIVE or not asked:
         return asked
+    if syntax in _HTJ2K:
+        return asked if _decodes_htj2k() else ()
     here = {*get_decoder(syntax).available_plugins} - {"gdcm"}
     if importlib.util.find_spec("gdcm") is not None:
         here.add("gdcm")
     return tuple(name for name in asked if name in here)
+
+
+def missing_decoder_remedy(syntax: uid.UID) -> str:
+    """What to do where nothing that is installed decodes a transfer syntax."""
+    if syntax in _HTJ2K:
+        return "pip install --upgrade pillow: it decodes HTJ2K with OpenJPEG 2.5 or later"
+    return "see 'overread doctor', or convert the file with 'gdcmconv --raw'"
+
+
+def _decodes_htj2k() -> bool:
+    """Whether Pillow has an OpenJPEG that is new enough."""
+    from PIL import features
+
+    version = str(features.version("jpg_2000") or "0").split(".")
+    try:
+        return (int(version[0]), int(version[1])) >= _HTJ2K_DECODER
+    except (ValueError, IndexError):
+        return False
 
 
 def positive_int(dataset: Dataset, keyword: str, where: str, default: int = 0) -> int:
@@ -100,13 +125,17 @@ def decode_frame(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]
         offsets = (table, lengths) if table and lengths else None
         coded = get_frame(dataset.PixelData, frame, number_of_frames=frames, extended_offsets=offsets)
         bits = 0 if syntax == uid.RLELossless else _coded_bits(coded, dataset, where)
+        if syntax == uid.JPEGBaseline8Bit:
+            refuse_damaged_jpeg(coded, where)
     reasons: list[str] = []
     for name in available_decoders(syntax):
         try:
             if name == "gdcm":
                 pixels, note = _decode_with_gdcm(coded, bits, dataset)
             else:
-                pixels, note = get_decoder(syntax).as_array(dataset, index=frame, decoding_plugin=name)
+                shown = _as_jpeg2000(dataset) if syntax in _HTJ2K else dataset
+                decoder = get_decoder(shown.file_meta.TransferSyntaxUID)
+                pixels, note = decoder.as_array(shown, index=frame, decoding_plugin=name)
         except Exception as error:
             reasons.append(" ".join(str(error).split())[-120:])
         else:
@@ -114,6 +143,17 @@ def decode_frame(dataset: Dataset, frame: int, where: str) -> tuple[Pixels, str]
     raise PictureError(
         f"frame {frame} cannot be decoded ({'; '.join(reasons)})", where=where, remedy=REEXPORT
     )
+
+
+def _as_jpeg2000(dataset: Dataset) -> Dataset:
+    """The same dataset under the name of the older syntax, under which pydicom asks Pillow.
+
+    HTJ2K differs from it within the code-blocks only, and the stream itself tells which it is.
+    """
+    twin = copy.copy(dataset)
+    twin.file_meta = FileMetaDataset()
+    twin.file_meta.TransferSyntaxUID = uid.JPEG2000Lossless
+    return twin
 
 
 def _coded_bits(coded: bytes, dataset: Dataset, where: str) -> int:
@@ -124,7 +164,7 @@ def _coded_bits(coded: bytes, dataset: Dataset, where: str) -> int:
     """
     found: tuple[int, ...] = ()
     bits = 0
-    if dataset.file_meta.TransferSyntaxUID in uid.JPEG2000TransferSyntaxes:
+    if dataset.file_meta.TransferSyntaxUID in (*uid.JPEG2000TransferSyntaxes, *_HTJ2K):
         start = coded.find(b"\xff\x4f\xff\x51", 0, 4096)
         if start >= 0 and len(coded) > start + 42:
             right, bottom, left, top = struct.unpack_from(">4I", coded, start + 8)

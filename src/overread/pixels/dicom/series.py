@@ -7,6 +7,7 @@ slice stays missing, and whatever was left out stands in the defects with its fi
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -92,7 +93,7 @@ def read_series(folder: Path | Sequence[Path], *, series: str | None = None) -> 
         where = str(folder)
         if not folder.is_dir():
             raise PictureError("there is no such folder", where=where, remedy="check the path")
-        root, paths = folder, sorted(path for path in folder.rglob("*") if path.is_file())
+        root, paths = folder, _files_below(folder)
     else:
         paths = list(folder)
         where, root = f"{len(paths)} files", Path()
@@ -112,6 +113,20 @@ def read_series(folder: Path | Sequence[Path], *, series: str | None = None) -> 
     space = make_geometry((*first.shape, len(slices)), affine, where=where)
     volume = _read_voxels(slices, where, defects)
     return Series(volume, space, tuple(defects.found), tuple(one.path for one in slices))
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Every file in a folder and below it, also behind links to folders, each folder once."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    for here, below, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(here)
+        if real in seen:
+            below.clear()  # a link that leads back
+            continue
+        seen.add(real)
+        found += [path for name in names if (path := Path(here, name)).is_file()]
+    return sorted(found)
 
 
 class _Defects:

@@ -18,7 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image as Pillow
 
-from overread.core import Box, Geometry, Image, Mask, Picture, Pictures, Record, Region, Slices, Volume, Whole
+from overread.core import (
+    Box,
+    Geometry,
+    Image,
+    Mask,
+    Picture,
+    Pictures,
+    Record,
+    Region,
+    Slices,
+    Volume,
+    VoxelBox,
+    Whole,
+)
 from overread.errors import PictureError
 from overread.pixels.draw import rectangle, to_eight_bit
 from overread.pixels.edits.control_regions import Shift, as_slices, move_parts
@@ -197,6 +210,8 @@ def volume_mask(space: Geometry, edit: Edit, *, only: type[Mask | Slices | Whole
                 told = f"slices {region.first} to {region.last} were named of {last + 1}"
                 raise PictureError(told, where=region.picture)
             np.moveaxis(ras, axis, 0)[region.first : region.last + 1] = True
+        elif isinstance(region, VoxelBox):
+            inside[tuple(slice(a, b) for a, b in zip(region.low, region.high, strict=True))] = True
         elif isinstance(region, Mask):
             marked |= mask_voxels(region, space, Path(edit.files))
         else:

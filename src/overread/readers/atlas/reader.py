@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import JsonValue
+
 from overread.core import Case, Pictures, Reading, ReleaseRef
+from overread.ontology.diagnoses import diagnoses_digest
 from overread.readers.arguments import settings_from
 from overread.readers.atlas.identity import NAME, VERSION
 from overread.readers.whole_case import WholeCaseBase
@@ -33,8 +36,10 @@ class AtlasReader(WholeCaseBase):
     computes = True
 
     def __init__(self) -> None:
-        """The version is all that tells one atlas from another."""
-        super().__init__(NAME, {"reader": NAME, "version": VERSION})
+        """The version tells one atlas from another, and a list of diagnoses of somebody's own."""
+        identity: dict[str, JsonValue] = {"reader": NAME, "version": VERSION}
+        own = diagnoses_digest()
+        super().__init__(NAME, identity if own is None else identity | {"diagnoses": own})
 
     def compute_reading(self, case: Case, pictures: Pictures, *, seed: int) -> tuple[Reading, list[Any]]:
         """The reading of one case, and the masks of its sentences where it has any.

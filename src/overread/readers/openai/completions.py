@@ -7,7 +7,7 @@ reasoning has three names, and counts may be missing. Nothing here trusts what c
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from overread.core import Message, Reply, Request, SentImage, Usage
@@ -28,9 +28,24 @@ _FINISHES: dict[object, Finish] = {
 _MAX_DEPTH = 8
 
 
-def format_messages(request: Request, *, detail: str | None = None) -> list[dict[str, Any]]:
-    """The messages of a question as endpoints take them, pictures as data URIs in their places."""
-    return [_format_message(message, request.images, detail) for message in request.messages]
+def format_messages(
+    request: Request, *, detail: str | None = None, system_message: bool = True
+) -> list[dict[str, Any]]:
+    """The messages of a question as endpoints take them, pictures as data URIs in their places.
+
+    Without `system_message` what is told to the system stands before the words of the user's first
+    message, for models whose template knows no such role.
+    """
+    messages = request.messages if system_message else _without_system(request.messages)
+    return [_format_message(message, request.images, detail) for message in messages]
+
+
+def _without_system(messages: Sequence[Message]) -> list[Message]:
+    told = [part for message in messages if message.role == "system" for part in message.parts]
+    others = [message for message in messages if message.role != "system"]
+    if not others or others[0].role != "user":
+        return [Message(role="user", parts=tuple(told)), *others]
+    return [Message(role="user", parts=(*told, *others[0].parts)), *others[1:]]
 
 
 def _format_message(message: Message, images: Mapping[str, bytes], detail: str | None) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
+from overread.catalog import unknown_name
 from overread.core import Reader, ReleaseRef, Reply, Request, SentImage
-from overread.errors import ReaderError, TryAgain, Unavailable, UsageError
+from overread.core.box_convention import CONVENTIONS, BoxConvention
+from overread.errors import EndpointFailed, ReaderError, TryAgain, Unavailable, UsageError
 from overread.readers.arguments import looks_like_key, settings_from
 from overread.readers.openai.completions import (
     StructuredMode,
@@ -26,7 +28,12 @@ from overread.readers.openai.completions import (
     parse_completion,
     response_format,
 )
-from overread.readers.openai.endpoint_errors import RequestTarget, error_for_status, parse_error
+from overread.readers.openai.endpoint_errors import (
+    RequestTarget,
+    error_for_status,
+    meant_status,
+    parse_error,
+)
 from overread.readers.openai.endpoints import (
     MAX_ANSWER_BYTES,
     AnswerTooLong,
@@ -35,15 +42,25 @@ from overread.readers.openai.endpoints import (
     make_http_client,
     parse_endpoint,
 )
+from overread.readers.openai.presets.loading import apply_preset
+from overread.readers.openai.refusals import (
+    DETAIL,
+    FORMAT,
+    LENGTHS,
+    STATUSES,
+    refused_fields,
+    refuses_system_role,
+)
 
 _OPENAI_URL = "https://api.openai.com/v1"
 # These statuses mean that every question fails, unless others were answered before: then only
 # this one.
-_MAYBE_ONE_QUESTION = frozenset((401, 403, 404))
+_MAYBE_ONE_QUESTION = frozenset((401, 403, 404, 415))
 _RESERVED_FIELDS = frozenset(("model", "messages", "stream", "n"))
-_ABOUT_FORMAT = re.compile(
-    r"response_?format|json_?schema|json_?object|json mode|structured|schema|guided|grammar", re.I
-)
+_MODES: tuple[StructuredMode, ...] = ("schema", "json", "none")
+_MODE_NAMES = {"schema": "JSON schema", "json": "JSON format", "none": ""}
+_SYSTEM = "system message"
+_NAMED = {FORMAT: "a schema of the answer", _SYSTEM: "a system message"}
 
 
 @dataclass(frozen=True)
@@ -77,6 +94,18 @@ class OpenAISettings:
     """How closely hosted models look at a picture."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """More fields of the request as a JSON object: {"top_k": 20}."""
+    preset: str | None = None
+    """The family of the model, whose arguments stand beneath those given: `overread list presets`."""
+    thinking: str | None = None
+    """How long it thinks, in the words of its preset: 'on', 'off', 'high', …"""
+    boxes: str = "shares"
+    """In which numbers it gives boxes: shares, thousandths, pixels, …; docs/presets.md tells all."""
+    box_max_pixels: int | None = None
+    """To how many pixels the model's processor scales a picture down, where its boxes are in pixels."""
+    system_message: bool = True
+    """Whether it is sent a system message; else that text stands before the first question."""
+    insist: bool = False
+    """Whether a question fails where the endpoint refuses a field, instead of being asked without it."""
     allow_remote: bool = False
     """Whether pictures of patients may be sent to another machine."""
 
@@ -88,25 +117,59 @@ class OpenAISettings:
             ("temperature", self.temperature is None or self.temperature >= 0, "0 or more"),
             ("top_p", self.top_p is None or 0 < self.top_p <= 1, "above 0 and at most 1"),
             ("max_tokens", self.max_tokens is None or self.max_tokens > 0, "1 or more"),
+            ("box_max_pixels", self.box_max_pixels is None or self.box_max_pixels > 0, "1 or more"),
         )
         for name, holds, expected in checks:
             if not holds:
                 raise UsageError(f"the reader argument '{name}' must be {expected}")
         for name in sorted(_RESERVED_FIELDS & self.extra.keys()):
             raise UsageError(f"the reader argument 'extra' cannot set '{name}'")
+        if self.boxes not in CONVENTIONS:
+            raise unknown_name("way of giving boxes", self.boxes, CONVENTIONS)
+
+    @property
+    def convention(self) -> BoxConvention:
+        """In which numbers boxes are asked for."""
+        found = CONVENTIONS[self.boxes]
+        if self.box_max_pixels is None:
+            return found
+        return replace(found, scaling=replace(found.scaling, max_pixels=self.box_max_pixels))
 
 
 @dataclass(frozen=True)
 class EndpointDialect:
-    """Request fields in which endpoints differ, as this endpoint was found to accept them."""
+    """How an endpoint wants to be asked, as far as its refusals have told."""
 
     structured: StructuredMode = "schema"
+    """How it is told to answer in JSON."""
     length: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """What it calls the longest answer."""
+    left_out: frozenset[str] = frozenset()
+    """Fields that it refuses."""
+    system_message: bool = True
+    """Whether it takes a system message; else that text stands before the first question."""
+
+    def joined(self, other: EndpointDialect) -> EndpointDialect:
+        """What both have learnt: questions that run at once each find out something."""
+        return EndpointDialect(
+            structured=max(self.structured, other.structured, key=_MODES.index),
+            length=max(self.length, other.length, key=LENGTHS.index),
+            left_out=self.left_out | other.left_out,
+            system_message=self.system_message and other.system_message,
+        )
+
+
+def _changed(before: EndpointDialect, after: EndpointDialect) -> list[str]:
+    """What of a request the second no longer has as the first had it."""
+    found = sorted(after.left_out - before.left_out)
+    found += [FORMAT] if after.structured != before.structured else []
+    found += [LENGTHS[0]] if after.length != before.length else []
+    return found + ([_SYSTEM] if after.system_message != before.system_message else [])
 
 
 def make(arguments: Mapping[str, str], *, place: ReleaseRef | None = None) -> Reader:
     """The reader for these arguments; the benchmark makes no difference to it."""
-    return OpenAIReader(settings_from(OpenAISettings, arguments))
+    return OpenAIReader(settings_from(OpenAISettings, apply_preset(arguments)))
 
 
 class OpenAIReader(Reader):
@@ -130,12 +193,15 @@ class OpenAIReader(Reader):
             )
         key_name, self._secret = _load_key(settings, self.endpoint)
         self._dialect = EndpointDialect(
-            structured="schema" if settings.structured == "auto" else settings.structured
+            structured="schema" if settings.structured == "auto" else settings.structured,
+            system_message=settings.system_message,
         )
         self._target = RequestTarget(
             self.endpoint.url, settings.model, key_name, has_key=bool(self._secret.key)
         )
+        self.boxes = settings.convention
         self.identity = _identity(settings, self.endpoint)
+        self.remarks: list[str] = []
         self._client: Any = None
         self._has_answered = False
 
@@ -146,29 +212,33 @@ class OpenAIReader(Reader):
         """Send the request; again only to try another form of it where the endpoint rejects one."""
         started = time.monotonic()
         ways = self._dialect
-        messages = format_messages(request, detail=self.settings.image_detail)
+        reasons: dict[str, str] = {}
         while True:
-            status, headers, content = await self._post(self._request_body(request, messages, ways))
+            body = self._request_body(request, ways)
+            status, headers, content = await self._post(body)
             data = _parse_json(content)
             if status < 300 and not (isinstance(data, dict) and data.get("error")):
                 break
             code, words = parse_error(data, content)
-            other = self._next_dialect(ways, request, status, f"{code} {words}")
+            other = self._next_dialect(ways, request, body, status, data, f"{code} {words}".strip())
+            told = self._secret.excerpt(words)
             if other is None:
-                told = self._secret.excerpt(words)
                 problem = error_for_status(status, headers, code, told, self._target)
+                status = meant_status(status, code, words)
                 if self._has_answered and isinstance(problem, Unavailable) and status in _MAYBE_ONE_QUESTION:
-                    problem = ReaderError(problem.what, where=problem.where, remedy=problem.remedy)
+                    problem = EndpointFailed(problem.what, where=problem.where, remedy=problem.remedy)
                 raise problem
+            reasons |= dict.fromkeys(_changed(ways, other), f"({status}: {told})")
             ways = other
         reply = self._parse_answer(data, content)
-        self._dialect = ways
+        self._remember(ways, reasons)
         self._has_answered = True
         pictures = sum(isinstance(part, SentImage) for m in request.messages for part in m.parts)
         usage = reply.usage.model_copy(
             update={"pictures": pictures, "calls": 1, "seconds": time.monotonic() - started}
         )
-        return reply.model_copy(update={"usage": usage})
+        without = self._asked_without(request, ways) or None
+        return reply.model_copy(update={"usage": usage, "asked_without": without})
 
     async def close(self) -> None:
         """Close the connections."""
@@ -178,42 +248,83 @@ class OpenAIReader(Reader):
 
     # ---- asking --------------------------------------------------------------------------------
 
-    def _request_body(
-        self, request: Request, messages: list[dict[str, Any]], ways: EndpointDialect
-    ) -> dict[str, Any]:
+    def _request_body(self, request: Request, ways: EndpointDialect) -> dict[str, Any]:
         told = self.settings
-        body: dict[str, Any] = {"model": told.model, "messages": messages}
+        detail = None if DETAIL in ways.left_out else told.image_detail
+        messages = format_messages(request, detail=detail, system_message=ways.system_message)
+        fields = self._optional_fields(request, ways)
+        kept = {name: value for name, value in fields.items() if name not in ways.left_out}
+        return {"model": told.model, "messages": messages, **kept}
+
+    def _optional_fields(self, request: Request, ways: EndpointDialect) -> dict[str, Any]:
+        """What is sent beside the model and the messages, unless the endpoint refuses it."""
+        told = self.settings
         optional = {
             "temperature": told.temperature,
             "top_p": told.top_p,
             ways.length: told.max_tokens,
             "reasoning_effort": told.reasoning_effort,
             "seed": None if told.seed is None else told.seed + request.sample,
-            "response_format": response_format(request.schema, ways.structured),
+            FORMAT: response_format(request.schema, ways.structured),
         }
-        body |= {name: value for name, value in optional.items() if value is not None}
-        return body | dict(told.extra)
+        return {name: value for name, value in optional.items() if value is not None} | dict(told.extra)
 
     def _next_dialect(
-        self, ways: EndpointDialect, request: Request, status: int, words: str
+        self,
+        ways: EndpointDialect,
+        request: Request,
+        body: Mapping[str, Any],
+        status: int,
+        data: object,
+        words: str,
     ) -> EndpointDialect | None:
         """The next form of the request to try; None where the error is about something else."""
-        if status not in (400, 422):
+        if refuses_system_role(words) and status in (*STATUSES, 500):
+            told = any(message.role == "system" for message in request.messages)
+            return replace(ways, system_message=False) if ways.system_message and told else None
+        if status not in STATUSES:
             return None
-        if (
-            self.settings.max_tokens is not None
-            and ways.length == "max_tokens"
-            and "max_completion_tokens" in words
-        ):
-            return replace(ways, length="max_completion_tokens")
-        if (
-            self.settings.structured == "auto"
-            and request.schema is not None
-            and ways.structured != "none"
-            and (_ABOUT_FORMAT.search(words) or not words.strip())
-        ):
-            return replace(ways, structured="json" if ways.structured == "schema" else "none")
-        return None
+        sent = set(body) - {"model", "messages"}
+        if self.settings.image_detail is not None and DETAIL not in ways.left_out:
+            sent.add(DETAIL)
+        refused = refused_fields(data, words, sent)
+        if self.settings.max_tokens is not None and ways.length in refused:
+            # A length has two names; without any an answer could become as long as the model likes.
+            return None if ways.length == LENGTHS[1] else replace(ways, length=LENGTHS[1])
+        if FORMAT in refused and FORMAT not in self.settings.extra:
+            if self.settings.structured != "auto":
+                return None
+            return replace(ways, structured=_MODES[_MODES.index(ways.structured) + 1])
+        if not refused or self.settings.insist:
+            return None
+        return replace(ways, left_out=ways.left_out | refused)
+
+    def _remember(self, ways: EndpointDialect, reasons: Mapping[str, str]) -> None:
+        """Keep what was learnt for the questions to come, and say it where it is new."""
+        known, where = self._dialect, self.endpoint.url
+        self._dialect = known.joined(ways)
+        for name in _changed(known, self._dialect):
+            said = f"{where} refuses {_NAMED.get(name, repr(name))} {reasons[name]}"
+            if name == FORMAT:
+                form = "for JSON without one" if self._dialect.structured == "json" else "in words alone"
+                self.remarks.append(f"{said}: it is asked {form}")
+            elif name == LENGTHS[0]:
+                self.remarks.append(f"{said}: it is sent as '{LENGTHS[1]}'")
+            elif name == _SYSTEM:
+                self.remarks.append(f"{said}: its text stands before the first question")
+            else:
+                self.remarks.append(f"{said}: it is asked without; insist=true would fail instead")
+
+    def _asked_without(self, request: Request, ways: EndpointDialect) -> tuple[str, ...]:
+        """What of this question the endpoint would not take, for the record."""
+        wanted = {*self._optional_fields(request, ways), *((DETAIL,) if self.settings.image_detail else ())}
+        missing = sorted(wanted & ways.left_out)
+        if request.schema is not None and self.settings.structured == "auto":
+            missing += [_MODE_NAMES[mode] for mode in _MODES[: _MODES.index(ways.structured)]]
+        moved = self.settings.system_message and not ways.system_message
+        if moved and any(message.role == "system" for message in request.messages):
+            missing.append(_SYSTEM)
+        return tuple(missing)
 
     async def _post(self, body: dict[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
         """Status, headers and bytes of the answer to one request."""
@@ -281,7 +392,7 @@ class OpenAIReader(Reader):
         if data is None and content.lstrip()[:1] in (b"{", b""):
             raise TryAgain(f"the answer of {where} was cut off")
         if not isinstance(data, dict) or "choices" not in data:
-            raise ReaderError(
+            raise EndpointFailed(
                 f"what {where} answers is no chat completion",
                 remedy="check the base URL; it usually ends in /v1",
             )
@@ -310,6 +421,14 @@ def _identity(settings: OpenAISettings, place: Endpoint) -> dict[str, JsonValue]
     )
     given = {name: getattr(settings, name) for name in named}
     parameters: dict[str, JsonValue] = {k: value for k, value in given.items() if value is not None}
+    if settings.boxes != "shares":
+        parameters["boxes"] = settings.boxes  # the same words would be read otherwise
+        if settings.box_max_pixels is not None:
+            parameters["box_max_pixels"] = settings.box_max_pixels
+    if not settings.system_message:
+        parameters["system_message"] = False
+    if settings.insist:
+        parameters["insist"] = True  # an answer that was asked for without a field is another one
     if settings.extra:
         parameters["extra"] = dict(settings.extra)
     return {"model": settings.model, "endpoint": place.url, "parameters": parameters}

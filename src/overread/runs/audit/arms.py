@@ -22,6 +22,7 @@ from overread.core import (
     ReleaseRef,
     Slices,
     Volume,
+    VoxelBox,
     Whole,
 )
 from overread.core.seeded import hash_seed
@@ -267,7 +268,9 @@ class _ArmEdits:
     def _hide_other_voxels(
         self, picture: Volume, own: Sequence[Region], dice: np.random.Generator
     ) -> Edit | None:
-        """Slices go to other slices of their plane, masks to other voxels."""
+        """Slices go to other slices of their plane, masks to other voxels; boxes of voxels stay."""
+        if any(isinstance(region, VoxelBox) for region in own):
+            return None
         space = self._pictures.geometry(picture)
         regions: list[Region] = []
         shifts: tuple[tuple[int, int, int], ...] = ()

@@ -44,6 +44,8 @@ class AuditPlan:
     prices: Callable[[str], Prices] | Prices | None = None
     concurrency: int = 16
     max_retries: int = 5
+    max_wait: float | None = 600.0
+    give_up: int | None = None
     retry_failed: bool = False
     """Whether readings of the arms that failed are tried again."""
     draws: int = 1000

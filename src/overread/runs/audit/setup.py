@@ -212,4 +212,6 @@ def _base_plan(plan: AuditPlan, spec: RunSpec) -> RunPlan:
         use_cache=plan.use_cache,
         prices=plan.prices,
         max_retries=plan.max_retries,
+        max_wait=plan.max_wait,
+        give_up=plan.give_up,
     )

@@ -19,6 +19,7 @@ from overread.errors import OverreadError, UsageError
 from overread.runs.audit.arms import CasePlan
 from overread.runs.store import RunUnwritable
 from overread.storage.atomic import open_atomic
+from overread.storage.system_errors import remedy_for
 
 MARK = "overread audit 1"
 
@@ -74,7 +75,7 @@ def write_text(file: Path, text: str) -> None:
         raise RunUnwritable(
             f"the audit cannot be written ({error.strerror})",
             where=str(file),
-            remedy="fix this and run the same command again; finished work is kept",
+            remedy=remedy_for(error, "fix this and run the same command again; finished work is kept"),
         ) from None
 
 

@@ -17,12 +17,13 @@ from overread import catalog
 from overread.core import Entry, Reader, Reading, Release
 from overread.core.seeded import hash_seed
 from overread.core.verdicts import Judge, Verdicts, text_digest
-from overread.errors import OverreadError, UsageError, first_error, is_fatal
+from overread.errors import EndpointFailed, OverreadError, UsageError, first_error, is_fatal
 from overread.prompts import find_prompt
 from overread.runs.engine import RunPlan, concurrency_for, find_prices, make_asker, prepare_run
 from overread.runs.failures import refuse_running_loop, run_tasks
 from overread.runs.judging.verdict_store import VerdictStore, load_verdicts
 from overread.runs.requests.asker import Asker
+from overread.runs.requests.endpoint_health import HeldFailures
 from overread.runs.requests.prices import Prices
 from overread.runs.requests.reply_cache import ReplyCache, default_cache_path
 from overread.runs.signals import stop_on_signal
@@ -68,6 +69,10 @@ class JudgePlan:
     """Whether readings that the judge failed on are judged again."""
     max_retries: int = 5
     """How often a question is asked again that the judge could not answer for now."""
+    max_wait: float | None = 600.0
+    """Most seconds that one question waits before it is asked again, all its pauses together."""
+    give_up: int | None = None
+    """Cases in a row that the endpoint may fail before judging stops; None for the rule, 0 for any."""
 
 
 @dataclass
@@ -90,6 +95,8 @@ class JudgeOutcome:
     """Questions that judging what is left would take, where nobody had to be asked twice."""
     stopped: int | None = None
     """The signal that stopped it."""
+    notes: list[str] = field(default_factory=list)
+    """What the reader learnt while it was asked."""
 
 
 def judge(plan: JudgePlan, *, watch: Watch | None = None, dry_run: bool = False) -> JudgeOutcome:
@@ -125,6 +132,7 @@ async def judge_async(
             cache = ReplyCache(plan.cache or default_cache_path())
         asker = make_asker(inner, reader, cache, find_prices(inner, reader))
         outcome.tally.spent = asker.spent
+        outcome.tally.follow(asker.waits, watch)
         with VerdictStore(plan.run) as store:
             court = JudgeRunner(plan, judge, reader, release, asker, store, outcome, watch)
             with stop_on_signal(enabled=signals) as stop:
@@ -134,6 +142,7 @@ async def judge_async(
                     if stop.signal is None:
                         raise
                     outcome.stopped = stop.signal
+        outcome.notes += reader.remarks
         return outcome
     finally:
         if cache is not None:
@@ -168,6 +177,8 @@ def _engine_plan(plan: JudgePlan) -> RunPlan:
         pictures=place.pictures,
         concurrency=plan.concurrency,
         max_retries=plan.max_retries,
+        max_wait=plan.max_wait,
+        give_up=plan.give_up,
         prices=plan.prices,
         limit=plan.limit,
     )
@@ -253,29 +264,44 @@ class JudgeRunner:
     outcome: JudgeOutcome
     watch: Watch | None
 
+    def __post_init__(self) -> None:
+        """Failures of the endpoint are held back until it is known not to be down."""
+        self._held = HeldFailures[Verdicts]([self.asker.health], self._keep)
+
     async def judge_all(self, work: Iterator[_JudgeTask], hands: int) -> None:
         """Judge every reading of `work`, `hands` of them at once."""
         self._report_progress()
         await run_tasks(self._worker(work) for _ in range(hands))
+        self._held.finish()
 
     async def _worker(self, work: Iterator[_JudgeTask]) -> None:
         for entry, reading, anew in work:
-            told = await self._judge_reading(entry, reading, anew=anew)
-            self.store.append(told)
-            tally = self.outcome.tally
-            tally.read += 1
-            self.outcome.missing += told.missing
-            if told.error is not None:
-                tally.fail(told.case_id, told.error)
-            self._report_progress()
+            told, held = await self._judge_reading(entry, reading, anew=anew)
+            if held:
+                self._held.add(told)
+            else:
+                self._held.settle()
+                self._keep(told)
             await asyncio.sleep(0)  # known answers wait for nothing; a Ctrl-C must get its turn
+
+    def _keep(self, told: Verdicts) -> None:
+        """Write verdicts down and count them."""
+        self.store.append(told)
+        tally = self.outcome.tally
+        tally.read += 1
+        self.outcome.missing += told.missing
+        if told.error is not None:
+            tally.fail(told.case_id, told.error)
+        self._report_progress()
 
     def _report_progress(self) -> None:
         if self.watch is not None:
             self.watch(self.outcome.tally)
 
-    async def _judge_reading(self, entry: Entry, reading: Reading, *, anew: bool) -> Verdicts:
-        """The verdicts on one reading, or a record that says why there are none."""
+    async def _judge_reading(self, entry: Entry, reading: Reading, *, anew: bool) -> tuple[Verdicts, bool]:
+        """The verdicts on one reading, or a record that says why there are none, and whether the
+        endpoint is at fault.
+        """
         session = Session(
             partial(self.asker.ask, anew=anew),
             self.reader,
@@ -286,6 +312,7 @@ class JudgeRunner:
             sample=0,
             seed=hash_seed(0, entry.case.id, 0),
         )
+        held = False
         mine = {"judge": self.outcome.judge, "rule": self.outcome.rule}
         try:
             told = await self.judge.judge(entry, reading, session)
@@ -294,9 +321,10 @@ class JudgeRunner:
             if is_fatal(error):
                 raise error from None
             why = str(error)
+            held = isinstance(error, EndpointFailed)
             if not isinstance(error, OverreadError):
                 bug = self.outcome.tally.note_bug(error, entry.case.id)
                 why = f"a bug ended this verdict ({bug})"
             told = self.judge.make_failed(entry, reading, self.outcome.judge, why)
             mine |= session_log(session)
-        return told.model_copy(update=mine)
+        return told.model_copy(update=mine), held

@@ -18,6 +18,7 @@ from overread.core.verdicts import VERDICTS, Verdicts
 from overread.errors import UsageError
 from overread.runs.store import RunUnwritable
 from overread.storage.append_log import AppendLog, iter_lines, log_path
+from overread.storage.system_errors import remedy_for
 
 VERDICTS_FILE = "judge_verdicts.jsonl"
 OLD_VERDICTS_FILE = "verdicts.jsonl"
@@ -53,7 +54,9 @@ def select_verdicts(
     rules: dict[str, dict[str, list[Verdicts]]] = {}
     for told in load_verdicts(folder).values():
         by_rule = rules.setdefault(told.kind, {})
-        by_rule[told.rule] = [*by_rule.pop(told.rule, []), told]
+        own = by_rule.pop(told.rule, [])  # set again below: the order is that of the last verdicts
+        own.append(told)
+        by_rule[told.rule] = own
     _check_named(judges, rules)
     cases: dict[str, list[Verdicts]] = {}
     who: dict[str, dict[str, Any]] = {}
@@ -123,7 +126,7 @@ class VerdictStore:
         return RunUnwritable(
             f"the verdicts cannot be written ({error.strerror})",
             where=str(self._path),
-            remedy="fix this and run the same command again; finished work is kept",
+            remedy=remedy_for(error, "fix this and run the same command again; finished work is kept"),
         )
 
     def close(self) -> None:

@@ -10,10 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from overread.core import DrawnMask, Reader, Reply, Request, Usage
-from overread.errors import ReaderError, TryAgain
+from overread.errors import EndpointFailed, ReaderError, TryAgain
+from overread.runs.requests.endpoint_health import EndpointHealth
 from overread.runs.requests.limits import EndpointLimits, retry_delay
 from overread.runs.requests.prices import Prices
 from overread.runs.requests.reply_cache import ReplyCache, ReplyKeys
+from overread.runs.requests.waits import Waits
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -53,9 +55,16 @@ class Asker:
         cache: ReplyCache | None = None,
         prices: Prices | None = None,
         max_retries: int = 5,
+        max_wait: float | None = None,
+        give_up: int | None = None,
+        waits: Waits | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Without a `cache`, or with a reader that wants none, every question is asked."""
+        """Without a `cache`, or with a reader that wants none, every question is asked.
+
+        `max_wait` is the most seconds that one question waits before it is asked again, all its pauses
+        together. `give_up` is that of `EndpointHealth`; `waits` is shared by those who ask for one run.
+        """
         self.spent = Spending()
         if prices is not None:
             self.spent.cost = self.spent.saved = 0.0
@@ -67,7 +76,13 @@ class Asker:
         self.limit = pace.limit_for(str(reader.identity.get("endpoint", "")))
         self._prices = prices
         self._max_retries = max_retries
+        self._max_wait = max_wait
         self._sleep = sleep
+        self.waits = waits or Waits()
+        """The questions that wait just now."""
+        self.health = EndpointHealth(at_once=pace.at_once, give_up=give_up)
+        """Whether the endpoint answers at all."""
+        self._whom = str(reader.identity.get("endpoint") or reader.name)
         self._pending: dict[bytes, asyncio.Future[Reply]] = {}
 
     async def ask(
@@ -132,27 +147,53 @@ class Asker:
 
     async def _ask_reader(self, request: Request) -> Reply | DrawnMask:
         spent = self.spent
+        case = getattr(request.case, "id", "")
+        waited = 0.0
         for attempt in range(self._max_retries + 1):
             async with self.limit:
                 begin = time.perf_counter()
                 spent.calls += 1
                 try:
-                    answer = await self._reader.read(request)
+                    with self.health.attempt():
+                        answer = await self._reader.read(request)
                 except TryAgain as problem:
-                    if attempt == self._max_retries:
-                        raise ReaderError(
-                            f"{problem.what} (asked {attempt + 1} times)" if attempt else problem.what,
-                            where=problem.where,
-                            remedy=problem.remedy,
-                        ) from problem
                     pause = retry_delay(attempt, problem.retry_after, request.seed)
+                    failure = self._give_up_question(problem, attempt, waited, pause)
+                    if failure is not None:
+                        raise self.health.fail(case, failure) from problem
+                    why = problem.what
+                except EndpointFailed as problem:
+                    raise self.health.fail(case, problem) from None
+                except ReaderError:
+                    self.health.note_answer()
+                    raise
                 else:
+                    self.health.note_answer()
                     if isinstance(answer, DrawnMask):
                         return answer
                     return self._count_usage(answer, attempt + 1, time.perf_counter() - begin)
             spent.retries += 1
-            await self._sleep(pause)
+            waited += pause
+            with self.waits.waiting(self._whom, why, pause):
+                await self._sleep(pause)
         raise AssertionError("the loop above returns or raises")
+
+    def _give_up_question(
+        self, problem: TryAgain, attempt: int, waited: float, pause: float
+    ) -> EndpointFailed | None:
+        """The failure of a question that is not asked again; None where it is."""
+        what = problem.what
+        times = f"asked {attempt + 1} times" if attempt else "asked once"
+        if attempt == self._max_retries:
+            what = f"{what} ({times})" if attempt else what
+        elif self._max_wait is not None and waited + pause > self._max_wait:
+            what = (
+                f"{what} ({times}, with {waited:.0f} s of waiting; the next wait would be {pause:.0f} s, "
+                f"and --max-wait is {self._max_wait:g} s)"
+            )
+        else:
+            return None
+        return EndpointFailed(what, where=problem.where, remedy=problem.remedy)
 
     def _count_usage(self, reply: Reply, calls: int, seconds: float) -> Reply:
         usage, spent = reply.usage, self.spent

@@ -59,6 +59,8 @@ def read_prices(path: Path, model: str) -> Prices:
         raise UsageError(f"the price list cannot be read ({error.strerror})", where=where) from None
     except ValueError as error:
         raise UsageError(f"this is not a price list ({error})", where=where, remedy=remedy) from None
+    except RecursionError:
+        raise UsageError("its values are nested too deeply", where=where, remedy=remedy) from None
     tables = {name: row for name, row in data.items() if isinstance(row, dict)}
     if model not in tables:
         raise unknown_name(f"model in {path.name}", model, tables)

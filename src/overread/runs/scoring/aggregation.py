@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from overread.core import Entry
 from overread.metrics import Metric, Statistics, measure_key
-from overread.metrics.groups import find_groups
+from overread.metrics.rows import ColumnRows, ListedRows, StatisticRows
 from overread.metrics.statistics.bootstrap import BootstrapDraws, Interval, breakdown, cluster_key
 from overread.metrics.statistics.interval_rule import FEWEST, MANY, metric_bounds
 from overread.runs.scoring.card import CaseStatistics, DescribedScore, GroupScores, Score
+from overread.storage.spilled import SpilledMapping
 
 UnitKey = tuple[str, str]
 """(case, unit): what is paired when cards are compared."""
+UnitGroups = dict[str, dict[str, tuple[str, ...]]]
+"""Unit of a case → breakdown → the groups that it is in."""
 RULE = f"Wilson or t over patients, none under {FEWEST}; other than ratios draws from {MANY} on"
 """How intervals are chosen, in the words of a signature."""
 _ALL = ("", "")
@@ -42,11 +47,13 @@ class BootstrapSettings:
 class UnitRows:
     """Everything that one measure gave, as rows with their case and unit."""
 
-    rows: list[Statistics]
+    rows: StatisticRows
     places: list[UnitKey]
     """Where each row is from."""
     clusters: list[str]
     """Whose each row is: the patient where one is known, else the case."""
+    members: dict[tuple[str, str], array[int]] = field(default_factory=dict)
+    """(breakdown, group) → the rows in it, where groups were asked for."""
 
     def by_place(self) -> dict[UnitKey, Statistics]:
         """The rows by their case and unit."""
@@ -55,14 +62,70 @@ class UnitRows:
 
 def collect_units(statistics: Mapping[str, CaseStatistics], key: str) -> UnitRows:
     """The rows of one measure, in the order of case ids, whatever the order of files was."""
-    units = UnitRows([], [], [])
+    return collect_measures(statistics, [key])[key]
+
+
+def collect_measures(
+    statistics: Mapping[str, CaseStatistics],
+    keys: Iterable[str],
+    *,
+    groups_of: Mapping[str, UnitGroups] | None = None,
+    states: dict[str, str] | None = None,
+) -> dict[str, UnitRows]:
+    """Measure → its rows; every case is looked at once.
+
+    Of statistics that are not in memory only the numbers come into it. With `groups_of`, the groups of
+    each case's units, rows are sorted into them; `states` is filled with what became of each case.
+    """
+    found = {key: _UnitCollector(statistics, key) for key in keys}
     for case in sorted(statistics):
-        found = statistics[case]
-        for unit, row in found.rows.get(key, {}).items():
-            units.rows.append(row)
-            units.places.append((case, unit))
-            units.clusters.append(cluster_key(case, found.patient))
-    return units
+        own = statistics[case]
+        cluster = cluster_key(case, own.patient)
+        groups = {} if groups_of is None else groups_of[case]
+        places: dict[str, UnitKey] = {}
+        if states is not None:
+            states[case] = own.state
+        for key, collector in found.items():
+            for unit, row in own.rows.get(key, {}).items():
+                within = groups[unit.partition("@")[0]] if groups else {}
+                collector.add(row, places.setdefault(unit, (case, unit)), cluster, within)
+    return {key: collector.units for key, collector in found.items()}
+
+
+class _UnitCollector:
+    """The rows of one measure while they are collected."""
+
+    def __init__(self, statistics: Mapping[str, CaseStatistics], key: str) -> None:
+        self._statistics, self._key = statistics, key
+        self._listed: list[Statistics] = []
+        self._columns: ColumnRows | None = None
+        if isinstance(statistics, SpilledMapping) and statistics.spills:
+            self._columns = ColumnRows(self._fetch_all, self._fetch)
+        self.units = UnitRows(ListedRows(self._listed) if self._columns is None else self._columns, [], [])
+
+    def add(
+        self, row: Statistics, place: UnitKey, cluster: str, within: Mapping[str, tuple[str, ...]]
+    ) -> None:
+        for breakdown_name, groups in within.items():
+            for group in groups:
+                inside = self.units.members.setdefault((breakdown_name, group), array("q"))
+                inside.append(len(self.units.places))
+        if self._columns is None:
+            self._listed.append(row)
+        else:
+            self._columns.add(row)
+        self.units.places.append(place)
+        self.units.clusters.append(cluster)
+
+    def _fetch(self, place: int) -> Statistics:
+        case, unit = self.units.places[place]
+        return self._statistics[case].rows[self._key][unit]
+
+    def _fetch_all(self) -> Iterator[Statistics]:
+        # Rows of one case stand together.
+        for case, places in groupby(self.units.places, key=itemgetter(0)):
+            own = self._statistics[case].rows[self._key]
+            yield from (own[unit] for _, unit in places)
 
 
 def group_by_measure(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
@@ -76,18 +139,23 @@ def group_by_measure(metrics: Sequence[Metric]) -> dict[str, list[Metric]]:
 def compute_scores(
     metrics: Sequence[Metric],
     statistics: Mapping[str, CaseStatistics],
-    entries: Mapping[str, Entry],
+    groups_of: Mapping[str, UnitGroups],
     bootstrap: BootstrapSettings,
 ) -> tuple[dict[str, DescribedScore], dict[str, dict[str, GroupScores]]]:
-    """Every metric over all cases, and over each group of each breakdown."""
+    """Every metric over all cases, and over each group of each breakdown.
+
+    `groups_of` has the groups of each case's units.
+    """
     scores: dict[str, DescribedScore] = {}
     groups: dict[str, dict[str, dict[str, Score]]] = {}
     sizes: dict[tuple[str, str], int] = {}
-    for key, family in group_by_measure(metrics).items():
-        units = collect_units(statistics, key)
-        if not units.rows:
+    families = group_by_measure(metrics)
+    collected = collect_measures(statistics, families, groups_of=groups_of)
+    for key, family in families.items():
+        units = collected.pop(key)
+        if not len(units.rows):
             continue
-        members = {_ALL: list(range(len(units.rows))), **_group_members(units, entries)}
+        members = {_ALL: array("q", range(len(units.rows))), **units.members}
         names = {f"{number}": member for number, member in enumerate(members)}
         draws = BootstrapDraws(units.clusters, draws=bootstrap.draws, seed=bootstrap.seed)
         found = breakdown(
@@ -126,7 +194,10 @@ def compute_scores(
 
 
 def _make_score(metric: Metric, units: UnitRows, inside: Sequence[int], found: Interval) -> Score:
-    judged = [place for place in inside if not metric.drops_missing or units.rows[place].get("judged", 1)]
+    judged: Sequence[int] = inside
+    if metric.drops_missing:
+        counted = units.rows.row_values(_is_judged)
+        judged = [place for place in inside if counted[place]]
     n = len({units.places[place][0] for place in judged} if metric.counts == "cases" else judged)
     # Percentiles of no draws: nothing was asked for, or nothing is there.
     made = bool(found.draws) or found.method not in ("percentile", "bca")
@@ -140,14 +211,8 @@ def _make_score(metric: Metric, units: UnitRows, inside: Sequence[int], found: I
     )
 
 
-def _group_members(units: UnitRows, entries: Mapping[str, Entry]) -> dict[tuple[str, str], list[int]]:
-    """(breakdown, group) → the rows in it."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for place, (case, unit) in enumerate(units.places):
-        for name, groups in find_groups(entries[case], unit.partition("@")[0]).items():
-            for group in groups:
-                found.setdefault((name, group), []).append(place)
-    return found
+def _is_judged(row: Statistics) -> float:
+    return float(bool(row.get("judged", 1)))
 
 
 def _group_sort_key(group: str) -> tuple[float, str]:

@@ -6,17 +6,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapSerializer,
+    WrapValidator,
+)
 from pydantic_core import from_json
 
 from overread.core import Record
 from overread.core.notebook import html_table
 from overread.core.notice import NOTICE
 from overread.errors import MissingPart, OverreadError
+from overread.storage.spilled import SpilledMapping
 
 MARK = "overread scorecard 1"
 _MAX_BYTES = 1 << 30
@@ -71,6 +81,15 @@ class CaseStatistics(Record):
     """Measure → unit → statistics."""
 
 
+def _keep_spilled(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    """Statistics that lie on disk stay there: whoever put them there has checked each."""
+    return value if isinstance(value, SpilledMapping) else validate(value)
+
+
+def _dump_all(value: Mapping[str, CaseStatistics], dump: SerializerFunctionWrapHandler) -> Any:
+    return dump(dict(value))
+
+
 class Card(Record):
     """The scores of one reader on one split."""
 
@@ -109,7 +128,9 @@ class Card(Record):
     """Versions and settings: everything that changes a number."""
     official: tuple[str, ...] = ()
     """The scores that the benchmark itself names; they stand at the top of the JSON too."""
-    statistics: dict[str, CaseStatistics] = Field(default_factory=dict)
+    statistics: Annotated[
+        Mapping[str, CaseStatistics], WrapValidator(_keep_spilled), WrapSerializer(_dump_all)
+    ] = Field(default_factory=dict)
     """Case → what was measured of it: enough to combine, compare and draw again."""
 
     def as_json(self, *, statistics: bool = True) -> dict[str, Any]:
@@ -119,6 +140,27 @@ class Card(Record):
         named = {n: self.scores[n].value for n in self.official if n in self.scores}
         head = {key: body.pop(key) for key in ("kind", "benchmark", "split", "reader")}
         return {**head, **named, **body}
+
+    def iter_json(self, *, statistics: bool = True, indent: int | None = None) -> Iterator[str]:
+        """The text of `as_json`, a case at a time: as a whole it may be larger than the memory."""
+
+        def text(value: Any) -> str:
+            return json.dumps(value, ensure_ascii=False, indent=indent)
+
+        whole = text(self.as_json(statistics=False))
+        if not statistics:
+            yield whole
+            return
+        line, inner = ("", "") if indent is None else (f"\n{' ' * indent}", f"\n{' ' * 2 * indent}")
+        apart = ", " if indent is None else ","
+        # Statistics are the last field.
+        yield f'{whole[: -1 if indent is None else -2]}{apart}{line}"statistics": {{'
+        first = True
+        for case, own in self.statistics.items():
+            told = text(own.model_dump(mode="json")).replace("\n", inner)
+            yield f"{'' if first else apart}{inner}{text(case)}: {told}"
+            first = False
+        yield f"{'' if first else line}}}" + ("}" if indent is None else "\n}")
 
     def to_arrow(self) -> Any:
         """The scores as a `pyarrow.Table`: one row a metric, in the benchmark's order."""
@@ -136,11 +178,12 @@ class Card(Record):
 
     def to_pandas(self) -> Any:
         """The same table as a `pandas.DataFrame`; undefined numbers are NaN."""
-        try:
-            import_module("pandas")
-        except ImportError:
-            raise MissingPart("pandas is not installed", remedy="pip install pandas") from None
+        _import_table_package("pandas")
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same table as a `polars.DataFrame`; undefined numbers are null."""
+        return _import_table_package("polars").from_arrow(self.to_arrow())
 
     def _repr_html_(self) -> str:
         """In a notebook: the scores, and how many cases they rest on."""
@@ -151,6 +194,13 @@ class Card(Record):
         note = f"{self.cases:,} cases, {self.missing:,} missing, {self.failed:,} failed. {NOTICE}"
         head = ("metric", "value", "low", "high", "n", "better", "about")
         return html_table(f"{self.benchmark} {self.split}: {self.reader}", rows, head=head, note=note)
+
+
+def _import_table_package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingPart(f"{name} is not installed", remedy=f"pip install {name}") from None
 
 
 def _notebook_ends(score: Score) -> tuple[float | str | None, float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,6 +180,13 @@ def _compare_metric(
             level=drawing.level,
         )
     return MetricComparison(metric, apart, tests, ranking, beaten)
+
+
+def honest_twin(name: str, names: Container[str]) -> str:
+    """What readers are ranked by instead of a score: its honest variant where there is one, since an
+    official number that leaves out missing cases is of other cases for each reader.
+    """
+    return f"honest_{name}" if f"honest_{name}" in names else name
 
 
 def _is_right(metric: Metric, row: Statistics) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from overread.core import Case, Progress, Reading, Submission
+from overread.core import Case, Entry, Progress, Reading, Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import UsageError
 from overread.runs.judging.verdict_store import select_verdicts
@@ -17,9 +17,10 @@ from overread.runs.scoring.card import Card
 from overread.runs.scoring.card_builder import build_card, load_entries
 from overread.runs.scoring.case_scores import values_by_case
 from overread.runs.scoring.measurement import ReadingSet
-from overread.runs.spec import read_spec
-from overread.runs.store import RunUnwritable, last_readings
+from overread.runs.spec import RunSpec, read_spec
+from overread.runs.store import RunUnwritable, iter_readings
 from overread.storage.atomic import open_atomic
+from overread.storage.spilled import SpilledMapping
 
 
 def score(
@@ -27,6 +28,7 @@ def score(
     *,
     metrics: Sequence[str] = (),
     judges: Sequence[str] = (),
+    may_be_empty: bool = False,
     settings: Mapping[str, Any] | None = None,
     bootstrap: BootstrapSettings | None = None,
     workers: int = 1,
@@ -34,25 +36,26 @@ def score(
     root: str | Path | None = None,
     pictures: str | Path | None = None,
     progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Card:
     """Score all readings of a run, and write `scores.jsonl` and `card.json` into its folder.
 
     A case that failed, or that the run has not come to, scores worst. A case that was read several
     times counts each time. Only the cases that the run was told to read are asked for. Of several
-    judges of the same thing `judges` names the one who counts. `root` and `pictures` say where the
-    release lies now, if it has moved since.
+    judges of the same thing `judges` names the one who counts. Where nothing can be scored by these
+    metrics, that is an error unless the card `may_be_empty`: then it says why. `root` and
+    `pictures` say where the release lies now, if it has moved since. `tell` is told when another
+    process is waited for that measures the same.
     """
     run = Path(folder)
     spec = read_spec(run)
     place = spec.current_release_ref(root, pictures)
-    readings = last_readings(run)
-    if not readings:
+    readings = _ScoredReadings(run)
+    if not readings.errors:
         raise UsageError("the run has no readings yet", where=str(run), remedy="let it run first")
     release = place.open()
-    entries = load_entries(release, place)
-    asked = [case for case in entries if not spec.cases or case in spec.cases][: spec.limit]
-    lost = dict.fromkeys(case for case, _ in readings if case not in entries)
-    entries = {case: entries[case] for case in asked}
+    asked = _AskedCases(spec, readings)
+    entries = load_entries(release, place, keep=asked.take)
     if not entries:
         raise UsageError(
             "the release has none of the cases of this run",
@@ -64,11 +67,11 @@ def score(
         _reading_set(number, sample, readings, verdicts, spec.reader.name, run)
         for number, sample in enumerate(spec.samples)
     ]
-    failed = [f"{r.case_id} failed: {r.error}" for r in readings.values() if r.error]
-    failed += [f"{case} was read and is not in the release any more" for case in lost]
+    failed = [f"{case} failed: {error}" for (case, _), error in readings.errors.items() if error]
+    failed += [f"{case} was read and is not in the release any more" for case in asked.lost]
     for sample in spec.samples:
         which = f" (sample {sample})" if spec.repeat > 1 else ""
-        failed += [f"{case} was not read{which}" for case in entries if (case, sample) not in readings]
+        failed += [f"{case} was not read{which}" for case in entries if (case, sample) not in readings.errors]
     card = build_card(
         place,
         release,
@@ -78,13 +81,15 @@ def score(
         predictions=run.name,
         problems=(*failed, *notes),
         signature={"run": spec.model_dump(mode="json"), "judges": who},
-        asked_for={_requested_part(entry.case) for entry in entries.values()},
+        asked_for=asked.parts,
         metrics=metrics,
+        may_be_empty=may_be_empty,
         settings=settings,
         bootstrap=bootstrap,
         workers=workers,
         fresh=fresh,
         progress=progress,
+        tell=tell,
     )
     try:
         _write_scores(run, card)
@@ -97,20 +102,54 @@ def score(
     return card
 
 
+class _ScoredReadings:
+    """The readings of a run as far as they are scored, most of them on disk where they are many."""
+
+    def __init__(self, run: Path) -> None:
+        self.errors: dict[tuple[str, int], str | None] = {}
+        """(case, sample) of every reading → why it failed, where it did."""
+        self.by_sample: dict[int, SpilledMapping[str, Reading]] = {}
+        for reading in iter_readings(run):
+            self.errors[reading.case_id, reading.sample] = reading.error
+            own = self.by_sample.setdefault(reading.sample, SpilledMapping())
+            own[reading.case_id] = _strip_log(reading)
+
+
+class _AskedCases:
+    """Which cases of a release a run was to read, told as they are loaded one by one."""
+
+    def __init__(self, spec: RunSpec, readings: _ScoredReadings) -> None:
+        self._wanted, self._limit, self._taken = frozenset(spec.cases), spec.limit, 0
+        self.lost = dict.fromkeys(case for case, _ in readings.errors)
+        """Cases that were read and have not been seen in the release so far."""
+        self.parts: set[str] = set()
+        """The parts of a reading that were asked for."""
+
+    def take(self, entry: Entry) -> bool:
+        """Whether a case of the release is one of them."""
+        self.lost.pop(entry.case.id, None)
+        if self._wanted and entry.case.id not in self._wanted:
+            return False
+        if self._limit is not None and self._taken >= self._limit:
+            return False
+        self._taken += 1
+        self.parts.add(_requested_part(entry.case))
+        return True
+
+
 def _reading_set(
     number: int,
     sample: int,
-    readings: Mapping[tuple[str, int], Reading],
+    readings: _ScoredReadings,
     verdicts: Mapping[str, tuple[Verdicts, ...]],
     reader: str,
     run: Path,
 ) -> ReadingSet:
-    own = {case: _strip_log(one) for (case, which), one in readings.items() if which == sample}
     judged = {
         case: tuple(told for told in found if told.sample == sample) for case, found in verdicts.items()
     }
-    files = RunFiles(run)
-    return ReadingSet(Submission(own, [], reader=reader, files=files), number, judged)
+    own: Mapping[str, Reading] = readings.by_sample.get(sample, {})
+    return ReadingSet(Submission(own, [], reader=reader, files=RunFiles(run)), number, judged)
 
 
 def _requested_part(case: Case) -> str:
@@ -126,17 +165,20 @@ def _requested_part(case: Case) -> str:
 def _strip_log(reading: Reading) -> Reading:
     """A reading without its log, which is not scored.
 
-    The trace is dropped too where it has no 'look' step: the reference traces consist of looks, and
-    submissions have no others.
+    The trace is dropped too where it has no 'look' step and no chain: the reference traces consist of
+    these, and submissions have no others.
     """
-    looks = reading.trace is not None and any(s.kind == "look" for s in reading.trace.steps)
+    steps = reading.trace.steps if reading.trace is not None else ()
+    looks = any(step.kind == "look" or step.link is not None for step in steps)
     trace = reading.trace if looks else None
     return reading.model_copy(update={"exchanges": (), "usage": None, "trace": trace})
 
 
 def _write_scores(run: Path, card: Card) -> None:
-    with open_atomic(run / "scores.jsonl", compress=False) as out:
+    with open_atomic(run / "scores.jsonl", compress=False, tidy=True) as out:
         for line in values_by_case(card):
             out.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
     with open_atomic(run / "card.json", compress=False) as out:
-        out.write((json.dumps(card.as_json(), ensure_ascii=False) + "\n").encode())
+        for piece in card.iter_json():
+            out.write(piece.encode())
+        out.write(b"\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,14 @@ def grade(
     workers: int = 1,
     fresh: bool = False,
     progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Card:
     """Score a submission in the official format against one split of a copy of the benchmark.
 
     `metrics` are catalog names; without them the benchmark's own are scored. `settings` change
     what can be set of a metric, by name. What was measured before with the same files and settings
-    is not measured again unless `fresh`.
+    is not measured again unless `fresh`. `tell` is told when another process is waited for that measures
+    the same.
     """
     place = ReleaseRef(benchmark, Path(root), split, form, Path(pictures) if pictures else None)
     part = place.definition
@@ -56,4 +58,5 @@ def grade(
         workers=workers,
         fresh=fresh,
         progress=progress,
+        tell=tell,
     )

@@ -4,7 +4,7 @@ before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,10 +14,13 @@ from overread.core.submission import Submission
 from overread.core.verdicts import Verdicts
 from overread.errors import MissingPart, OverreadError
 from overread.metrics import Metric, Subject, measure_key
+from overread.metrics.groups import find_groups
+from overread.runs.scoring.aggregation import UnitGroups
 from overread.runs.scoring.card import CaseStatistics
 from overread.runs.scoring.measure_cache import MeasureCache
 from overread.runs.workers import open_release, run_in_workers
 from overread.storage.digests import digest, file_identity
+from overread.storage.spilled import SpilledMapping
 
 Rows = dict[str, dict[str, dict[str, Any]]]
 """Measure → unit → statistics, of one case."""
@@ -39,6 +42,20 @@ class ReadingSet:
     """Case → what judges said of this reading of it."""
 
 
+@dataclass(frozen=True)
+class MeasuredCases:
+    """What was measured of all cases, what of it is kept on disk where it is much."""
+
+    statistics: SpilledMapping[str, CaseStatistics]
+    """Case → its statistics, in the order of the release."""
+    groups: SpilledMapping[str, UnitGroups]
+    """Case → its units → the groups of breakdowns that they are in."""
+    problems: list[str]
+    """What was found wrong on the way."""
+    unmeasured: Mapping[str, MissingPart]
+    """Measure → what it would need that is not installed here."""
+
+
 def measure_cases(
     place: ReleaseRef,
     release: Release,
@@ -49,17 +66,64 @@ def measure_cases(
     workers: int = 1,
     fresh: bool = False,
     progress: Progress | None = None,
-) -> tuple[dict[str, CaseStatistics], list[str]]:
-    """Case → what was measured of it, and what was found wrong on the way.
+    tell: Callable[[str], None] | None = None,
+) -> MeasuredCases:
+    """What was measured of each case, one case after the other.
 
-    A case that was read several times has its units several times, in the same patient.
+    A case that was read several times has its units several times, in the same patient. A measure
+    that needs what is not installed is left out, and the others are measured. `tell` is told, in
+    one sentence, when another process has to be waited for.
     """
     measures = {measure_key(metric): metric for metric in metrics}
+    unmeasured: dict[str, MissingPart] = {}
+    while True:
+        try:
+            return _measure_all(
+                place,
+                release,
+                entries,
+                attempts,
+                measures,
+                unmeasured,
+                workers=workers,
+                fresh=fresh,
+                progress=progress,
+                tell=tell,
+            )
+        except _Unmeasured as lacking:
+            # All cases are measured by the same metrics: begun again without this one.
+            unmeasured[lacking.measure] = lacking.part
+            del measures[lacking.measure]
+
+
+class _Unmeasured(Exception):
+    """A measure needs a part that is not installed."""
+
+    def __init__(self, measure: str, part: MissingPart) -> None:
+        super().__init__(measure)
+        self.measure = measure
+        self.part = part
+
+
+def _measure_all(
+    place: ReleaseRef,
+    release: Release,
+    entries: Mapping[str, Entry],
+    attempts: Sequence[ReadingSet],
+    measures: Mapping[str, Metric],
+    unmeasured: Mapping[str, MissingPart],
+    *,
+    workers: int,
+    fresh: bool,
+    progress: Progress | None,
+    tell: Callable[[str], None] | None,
+) -> MeasuredCases:
     heavy = {k: m for k, m in measures.items() if PIXEL_NEEDS & set(m.needs)}
     light = {k: m for k, m in measures.items() if k not in heavy}
-    rows: dict[str, Rows] = {case: {} for case in entries}
+    waiting: SpilledMapping[str, _CaseRows] = SpilledMapping()
     wrong: dict[str, OverreadError] = {}
     done, total = 0, len(entries) * len(attempts)
+    found = _FoundCases()
 
     def report_progress(more: int) -> None:
         nonlocal done
@@ -68,24 +132,47 @@ def measure_cases(
             progress(done, total)
 
     report_progress(0)
-    for attempt in attempts:
-        for case, entry in entries.items():
+    for case, entry in entries.items():
+        own = _CaseRows(entry.case.patient)
+        for attempt in attempts:
             reading = attempt.submission.readings.get(case)
             judged = attempt.verdicts.get(case, ())
             subject = Subject(entry, reading, release, attempt.submission, judged)
-            _merge_rows(rows[case], measure_rows(light, subject), attempt.sample)
+            own.add_reading(reading)
+            _merge_rows(own.rows, _measure_light(light, subject), attempt.sample)
             report_progress(0 if heavy else 1)
         if heavy:
-            found = _measure_pixels(place, release, entries, attempt, heavy, workers, fresh=fresh)
-            for case, own, error in found:
-                if isinstance(error, MissingPart):
-                    raise error
-                if error is None:
-                    _merge_rows(rows[case], own, attempt.sample)
-                else:
-                    wrong[case] = error
-                report_progress(1)
-    return _collect_statistics(entries, attempts, rows, wrong)
+            waiting[case] = own
+        else:
+            found.add(case, entry, own, is_wrong=False)
+    for attempt in attempts if heavy else ():
+        pixels = _measure_pixels(place, release, entries, attempt, heavy, workers, fresh=fresh, tell=tell)
+        for case, rows, error in pixels:
+            if isinstance(error, MissingPart):
+                raise error
+            if error is None:
+                own = waiting[case]
+                _merge_rows(own.rows, rows, attempt.sample)
+                waiting[case] = own
+            else:
+                wrong[case] = error
+            report_progress(1)
+    for case, own in waiting.items():
+        found.add(case, entries[case], own, is_wrong=case in wrong)
+    problems = [f"{case} is in no score: {error}" for case, error in wrong.items()]
+    told = [*found.hints(), *problems, *found.problems]
+    return MeasuredCases(found.statistics, found.groups, told, unmeasured)
+
+
+def _measure_light(measures: Mapping[str, Metric], subject: Subject) -> Rows:
+    """As `measure_rows`; raises `_Unmeasured` where one of them needs what is not installed."""
+    found: Rows = {}
+    for key, metric in measures.items():
+        try:
+            found |= measure_rows({key: metric}, subject)
+        except MissingPart as part:
+            raise _Unmeasured(key, part) from None
+    return found
 
 
 def _merge_rows(rows: Rows, found: Rows, sample: int) -> None:
@@ -112,25 +199,37 @@ def _measure_pixels(
     workers: int,
     *,
     fresh: bool,
+    tell: Callable[[str], None] | None,
 ) -> Iterator[tuple[str, Rows, OverreadError | None]]:
-    """What takes pixels: from what was kept, and the rest in workers."""
+    """What takes pixels: from what was kept, and the rest in workers.
+
+    Of several processes that measure the same, one does and the others wait for it.
+    """
     submission = attempt.submission
+    readings = submission.readings
     files = replace(submission, readings={}, problems=[])
     name = digest(place.benchmark, str(place.root.resolve()), place.split, submission.reader)
-    kept = MeasureCache(name, fresh=fresh and not attempt.sample)
-    keys = {case: _cache_key(release, entries[case], submission, measures) for case in entries}
-    todo = []
-    for case, entry in entries.items():
-        before = kept.get(keys[case])
-        if before is None:
-            todo.append((case, place, entry, submission.readings.get(case), files, measures))
-        else:
-            yield case, before, None
-    with closing(kept), closing(run_in_workers(_measure_case, todo, workers)) as results:
-        for case, found, error in results:
-            if error is None:
-                kept.add(keys[case], found)
-            yield case, found or {}, error
+    with closing(MeasureCache(name, fresh=fresh and not attempt.sample)) as kept:
+        todo: dict[str, str] = {}
+        for case, entry in entries.items():
+            key = _cache_key(release, entry, readings.get(case), submission, measures)
+            before = kept.get(key)
+            if before is None:
+                todo[case] = key
+            else:
+                yield case, before, None
+        if todo and kept.wait_for_others(tell):
+            for case, key in list(todo.items()):
+                before = kept.get(key)
+                if before is not None:
+                    del todo[case]
+                    yield case, before, None
+        jobs = ((case, place, entries[case], readings.get(case), files, measures) for case in todo)
+        with closing(run_in_workers(_measure_case, jobs, workers)) as results:
+            for case, found, error in results:
+                if error is None:
+                    kept.add(todo[case], found)
+                yield case, found or {}, error
 
 
 def measure_rows(measures: Mapping[str, Metric], subject: Subject) -> Rows:
@@ -153,9 +252,14 @@ def _measure_case(
     return measure_rows(measures, Subject(entry, reading, open_release(place), files))
 
 
-def _cache_key(release: Release, entry: Entry, submission: Submission, measures: Mapping[str, Metric]) -> str:
+def _cache_key(
+    release: Release,
+    entry: Entry,
+    reading: Reading | None,
+    submission: Submission,
+    measures: Mapping[str, Metric],
+) -> str:
     """Everything that the statistics of one case depend on."""
-    reading = submission.readings.get(entry.case.id)
     truth_files = {
         r.file
         for f in (entry.truth.findings if entry.truth else ())
@@ -183,44 +287,68 @@ def _file_state(files: Any, file: str) -> list[Any]:
         return ["absent", str(error)]
 
 
-def _collect_statistics(
-    entries: Mapping[str, Entry],
-    attempts: Sequence[ReadingSet],
-    rows: Mapping[str, Rows],
-    wrong: Mapping[str, OverreadError],
-) -> tuple[dict[str, CaseStatistics], list[str]]:
-    found: dict[str, CaseStatistics] = {}
-    problems = [f"{case} is in no score: {error}" for case, error in wrong.items()]
-    for case, entry in entries.items():
-        readings = [attempt.submission.readings.get(case) for attempt in attempts]
-        broken = dict.fromkeys(
-            row["problem"] for units in rows[case].values() for row in units.values() if row.get("problem")
-        )
-        failed = any(reading is not None and reading.error for reading in readings)
-        if case in wrong:
-            state = "not judged"
-        elif all(reading is None for reading in readings):
-            state = "missing"
-        elif failed or broken:
-            state = "failed"
-        else:
-            state = "read"
-        if state == "failed" and not failed:
-            problems += [f"{case} scores worst: {problem}" for problem in broken]
-        found[case] = CaseStatistics.model_validate(
-            {"patient": entry.case.patient, "state": state, "rows": rows[case]}
-        )
-    return found, [*_scorer_stops(rows), *_orientation_hints(rows), *problems]
+@dataclass
+class _CaseRows:
+    """What was measured of one case, before it is settled what became of it."""
+
+    patient: str | None
+    rows: Rows = field(default_factory=dict)
+    is_read: bool = False
+    """Whether there is any reading of it."""
+    is_failed: bool = False
+    """Whether any of them failed."""
+
+    def add_reading(self, reading: Reading | None) -> None:
+        self.is_read |= reading is not None
+        self.is_failed |= reading is not None and bool(reading.error)
 
 
-def _scorer_stops(rows: Mapping[str, Rows]) -> list[str]:
-    """One sentence where the benchmark's own scorer would stop, and give no number at all."""
-    stops: dict[str, str] = {}
-    for case, measures in rows.items():
-        for units in measures.values():
-            for row in units.values():
+class _FoundCases:
+    """Cases that were measured, settled one by one in the order of the release."""
+
+    def __init__(self) -> None:
+        self.statistics: SpilledMapping[str, CaseStatistics] = SpilledMapping()
+        self.groups: SpilledMapping[str, UnitGroups] = SpilledMapping()
+        self.problems: list[str] = []
+        self._stops: dict[str, str] = {}
+        self._turns: dict[str, dict[tuple[str, str], float]] = {}
+
+    def add(self, case: str, entry: Entry, own: _CaseRows, *, is_wrong: bool) -> None:
+        """Settle one case; `is_wrong` where its truth could not be measured."""
+        broken: dict[str, None] = {}
+        for units in own.rows.values():
+            for unit, row in units.items():
+                if row.get("problem"):
+                    broken[row["problem"]] = None
                 if row.get("official_stop"):
-                    stops.setdefault(case, row["official_stop"])
+                    self._stops.setdefault(case, row["official_stop"])
+                if row.get("turn"):
+                    # A finding that two measures looked at is one finding.
+                    self._turns.setdefault(row["turn"], {})[case, unit] = row["turn_dice"]
+        if is_wrong:
+            state = "not judged"
+        elif not own.is_read:
+            state = "missing"
+        else:
+            state = "failed" if own.is_failed or broken else "read"
+        if state == "failed" and not own.is_failed:
+            self.problems += [f"{case} scores worst: {problem}" for problem in broken]
+        self.statistics[case] = CaseStatistics.model_validate(
+            {"patient": own.patient, "state": state, "rows": own.rows}
+        )
+        names = {unit.partition("@")[0] for units in own.rows.values() for unit in units}
+        self.groups[case] = {unit: find_groups(entry, unit) for unit in names}
+
+    def hints(self) -> list[str]:
+        """What concerns many cases, a sentence each."""
+        return [
+            *_scorer_stops(self._stops),
+            *(_format_hint(turn, found) for turn, found in sorted(self._turns.items())),
+        ]
+
+
+def _scorer_stops(stops: Mapping[str, str]) -> list[str]:
+    """One sentence where the benchmark's own scorer would stop, and give no number at all."""
     if not stops:
         return []
     (first, why), *_ = stops.items()
@@ -231,21 +359,10 @@ def _scorer_stops(rows: Mapping[str, Rows]) -> list[str]:
     ]
 
 
-def _orientation_hints(rows: Mapping[str, Rows]) -> list[str]:
-    """Hints for masks that hardly overlap the truth but would if they were flipped or had axes
+def _format_hint(turn: str, found: Mapping[tuple[str, str], float]) -> str:
+    """A hint for masks that hardly overlap the truth but would if they were flipped or had axes
     swapped.
     """
-    turns: dict[str, dict[tuple[str, str], float]] = {}
-    for case, measures in rows.items():
-        for units in measures.values():
-            for unit, row in units.items():
-                if row.get("turn"):
-                    # A finding that two measures looked at is one finding.
-                    turns.setdefault(row["turn"], {})[case, unit] = row["turn_dice"]
-    return [_format_hint(turn, found) for turn, found in sorted(turns.items())]
-
-
-def _format_hint(turn: str, found: Mapping[tuple[str, str], float]) -> str:
     cases = list(dict.fromkeys(case for case, _ in found))
     named = ", ".join(cases[:_MAX_NAMED]) + ", …" * (len(cases) > _MAX_NAMED)
     return (

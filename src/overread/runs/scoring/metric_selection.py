@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from overread import catalog
 from overread.core import Box, Mask, Reading, Whole
 from overread.core.verdicts import DiscussionVerdicts, StepVerdicts, Verdicts
-from overread.errors import UsageError
+from overread.errors import MissingPart, UsageError
 from overread.metrics import Metric
 from overread.runs.scoring.measurement import ReadingSet
 
@@ -64,40 +65,88 @@ def with_card_settings(metric: Metric, settings: Mapping[str, Any] | None) -> Me
     return next(other for other in family if other.name == metric.name)
 
 
+def find_missing_parts(metrics: Iterable[Metric]) -> dict[str, MissingPart]:
+    """Metric → what it would need that is not here, as far as its files tell."""
+    missing: dict[str, MissingPart] = {}
+    for metric in metrics:
+        for weights in metric.weights:
+            try:
+                weights.find()
+            except MissingPart as part:
+                missing.setdefault(metric.name, part)
+    return missing
+
+
+def why_missing(part: MissingPart) -> str:
+    """Why a metric was not scored, for a card: without a folder of this machine."""
+    remedy = "`overread doctor` says where they are looked for" if part.where else part.remedy
+    return f"{part.what}: {remedy}"
+
+
+@dataclass(frozen=True)
+class ReadingSurvey:
+    """What there is in many readings, told by going through them once."""
+
+    readings: int
+    """How many there are, failed ones among them."""
+    failed: int
+    """Those that say why they failed."""
+    unusable: bool
+    """Whether none of them can be used."""
+    parts: frozenset[frozenset[str]]
+    """The parts that usable readings hold together, each combination once."""
+    silent: bool = False
+    """Whether there are usable readings, and none of them says anything at all."""
+
+
+def survey_readings(chosen: Sequence[Metric], attempts: Sequence[ReadingSet]) -> ReadingSurvey:
+    """What the readings hold of the parts that metrics need."""
+    needs = tuple(dict.fromkeys(need for metric in chosen for need in metric.needs))
+    count = failed = 0
+    unusable = silent = True
+    parts: set[frozenset[str]] = set()
+    for attempt in attempts:
+        for case, reading in attempt.submission.readings.items():
+            count += 1
+            failed += reading.error is not None
+            if reading.error:
+                continue
+            unusable = False
+            silent = silent and not any(getattr(reading, part) is not None for part in _SAID)
+            told = attempt.verdicts.get(case, ())
+            parts.add(frozenset(need for need in needs if has_part(reading, need, told)))
+    return ReadingSurvey(count, failed, unusable, frozenset(parts), silent and not unusable)
+
+
+_SAID = ("choice", "probabilities", "rationale", "findings", "report", "discussion", "trace")
+"""The parts of a reading in which a reader can say something."""
+
+
 def attempted_metrics(
     chosen: Sequence[Metric],
-    attempts: Sequence[ReadingSet],
+    survey: ReadingSurvey,
     official: Collection[str],
     asked_for: Collection[str],
 ) -> tuple[dict[str, Metric], dict[str, str]]:
     """The metrics to score by name, and why the others are not.
 
-    Parts of a reading that were `asked_for` are scored whether or not any reading has them.
+    Parts of a reading that were `asked_for` are scored whether or not any reading has them; what no
+    reading holds was not attempted. Who says nothing at all scores worst on everything.
     """
     # Where no reading could be used, it cannot be seen what was attempted: then the
     # benchmark's official metrics count as attempted, and score worst.
     asked = {n for m in chosen if m.name in official for n in m.needs}
-    unusable = all(r.error for a in attempts for r in a.submission.readings.values())
     tried = {
         m.name: m
         for m in chosen
         if m.name in official
-        or (unusable and asked.issuperset(m.needs))
+        or (survey.unusable and asked.issuperset(m.needs))
+        or (survey.silent and not any(need.endswith("verdicts") for need in m.needs))
         or set(m.needs) <= set(asked_for)
-        or _is_attempted(m, attempts)
+        or any(parts.issuperset(m.needs) for parts in survey.parts)
     }
     skipped = {m.name: f"no prediction holds {' and '.join(m.needs)}" for m in chosen if m.name not in tried}
     return tried, skipped
-
-
-def _is_attempted(metric: Metric, attempts: Sequence[ReadingSet]) -> bool:
-    """Whether any reading holds what the metric needs; absent means not attempted."""
-    return any(
-        all(has_part(reading, need, attempt.verdicts.get(case, ())) for need in metric.needs)
-        for attempt in attempts
-        for case, reading in attempt.submission.readings.items()
-        if not reading.error
-    )
 
 
 def has_part(reading: Reading, need: str, verdicts: Sequence[Verdicts] = ()) -> bool:
@@ -115,6 +164,8 @@ def has_part(reading: Reading, need: str, verdicts: Sequence[Verdicts] = ()) -> 
         return any(isinstance(region, Mask) for region in regions)
     if need == "boxes":
         return any(isinstance(region, Box) for region in regions)
+    if need == "chain":
+        return any(step.link is not None for step in steps)
     if need == "crops":
         return any(step.crop for step in steps)
     return getattr(reading, need) is not None

@@ -13,6 +13,7 @@ from overread.runs.store import RunUnwritable
 from overread.runs.sweep.chart import Chart, Curve, Dot, WordTick, draw_chart
 from overread.runs.sweep.runner import MARK, PointResult, SweepResult
 from overread.storage.atomic import open_atomic
+from overread.storage.system_errors import remedy_for
 
 RESEARCH_ONLY = "For research and education; not for patient care."
 
@@ -105,7 +106,7 @@ def write_sweep(sweep: SweepResult) -> list[Path]:
         raise RunUnwritable(
             f"the sweep cannot be written ({error.strerror})",
             where=str(sweep.folder),
-            remedy="make room and run the same command again: what is done is kept",
+            remedy=remedy_for(error, "make room and run the same command again: what is done is kept"),
         ) from None
     return [sweep.folder / name for name in files]
 

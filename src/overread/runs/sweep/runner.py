@@ -30,6 +30,7 @@ from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card, DescribedScore
 from overread.runs.scoring.comparison import compare
 from overread.runs.scoring.from_run import score
+from overread.runs.scoring.metric_selection import find_metric, find_missing_parts
 from overread.runs.store import last_readings
 from overread.runs.sweep.axes import Axis, SweepPoint, make_points
 from overread.runs.tally import Watch
@@ -127,6 +128,9 @@ def sweep(
     _refuse_run_folder(folder)
     points = check_points(make_points(plan, axes, fixed=fixed))
     chosen = sweep_metrics(plan.benchmark, metrics)
+    missing = find_missing_parts(map(find_metric, chosen))
+    if len(missing) == len(chosen):  # nothing could be scored when all is read
+        raise next(iter(missing.values()))
     bootstrap = bootstrap or BootstrapSettings()
     done: list[PointResult] = []
     stopped: int | None = None
@@ -139,7 +143,12 @@ def sweep(
             break
         with (scoring or _no_watch)(title) as told:
             card = score(
-                folder / point.folder, metrics=chosen, bootstrap=bootstrap, workers=workers, progress=told
+                folder / point.folder,
+                metrics=chosen,
+                may_be_empty=True,  # a point may lack a part of a reading that others have
+                bootstrap=bootstrap,
+                workers=workers,
+                progress=told,
             )
         done.append(
             PointResult(point, outcome, card, choice_agreement(folder / point.folder, card, bootstrap))
@@ -202,14 +211,18 @@ def _compare_to_first(
     """The points with their paired differences, and why a metric has none."""
     if len(done) < 2:
         return tuple(done), {}
-    names = [swept.point.name for swept in done]
-    cards = [swept.card for swept in done]
     why: dict[str, str] = {}
     found: list[PointResult] = [done[0]]
-    apart: dict[str, dict[str, Difference]] = {name: {} for name in names}
+    apart: dict[str, dict[str, Difference]] = {swept.point.name: {} for swept in done}
     for metric in metrics:
+        scored = {swept.point.name: swept.card for swept in done if metric in swept.card.scores}
+        if done[0].point.name not in scored or len(scored) < 2:
+            if scored:
+                lacking = "the first" if done[0].point.name not in scored else "every other"
+                why[metric] = f"{lacking} point has no score"
+            continue
         try:
-            compared = compare(cards, names=names, metrics=[metric], bootstrap=drawing)
+            compared = compare(list(scored.values()), names=list(scored), metrics=[metric], bootstrap=drawing)
         except UsageError as error:
             why[metric] = error.what
             continue

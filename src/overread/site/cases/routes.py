@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from overread.core import (
     Box,
+    ChainLevel,
     Entry,
     Finding,
     Image,
@@ -20,11 +21,13 @@ from overread.core import (
     Record,
     Region,
     Slices,
+    VoxelBox,
     Whole,
 )
 from overread.core.case import captions_of
 from overread.errors import OverreadError
 from overread.ontology.findings import finding_tree
+from overread.pixels.voxel_boxes import to_shown
 from overread.site.cases.picture_info import load_picture_info
 from overread.site.dependencies import AccessDep, OneEntry, OneSplit, PathId, ShelfDep, require_truth
 from overread.site.runs.reading_index import index_of_run
@@ -116,6 +119,10 @@ class TrueStep(Record):
     kind: Literal["say", "look", "ask", "conclude"]
     text: str
     places: list[TruePlace]
+    level: ChainLevel | None = None
+    """How near its finding it is, where it is a link of an anatomical chain of thought."""
+    query: str | None = None
+    """The query that the chain leads to."""
 
 
 # Less than core's PictureNote: its id may tell.
@@ -186,7 +193,7 @@ def get_case(one: OneSplit, case: PathId, access: AccessDep) -> CaseDetail:
 
 
 @router.get("/cases/{dataset}/{split}/{case}/truth", dependencies=[Depends(require_truth)])
-def get_truth(entry: OneEntry) -> CaseTruth:
+def get_truth(entry: OneEntry, one: OneSplit) -> CaseTruth:
     """What is true of a case."""
     if entry.truth is None:
         return CaseTruth(released=False)
@@ -201,7 +208,13 @@ def get_truth(entry: OneEntry) -> CaseTruth:
         report=truth.report,
         discussion=truth.discussion,
         steps=[
-            TrueStep(kind=step.kind, text=step.text, places=_places(step.regions))
+            TrueStep(
+                kind=step.kind,
+                text=step.text,
+                places=[*_places(step.regions), *_voxel_places(step.regions, entry, one.release.pictures)],
+                level=step.link.level if step.link else None,
+                query=step.link.query if step.link else None,
+            )
             for step in (truth.trace.steps if truth.trace else ())
         ],
         notes=[
@@ -295,6 +308,19 @@ def _places(regions: tuple[Region, ...]) -> list[TruePlace]:
                 found.append(TruePlace(kind="mask", picture=region.picture))
             case Whole():
                 found.append(TruePlace(kind="whole", picture=region.picture))
+    return found
+
+
+def _voxel_places(regions: tuple[Region, ...], entry: Entry, pictures: Pictures) -> list[TruePlace]:
+    """Boxes of voxels as the slices that they go through; none where the CT is not there."""
+    found = []
+    for region in (region for region in regions if isinstance(region, VoxelBox)):
+        try:
+            shown = to_shown(region, pictures.geometry(entry.case.picture(region.picture)))
+        except OverreadError:
+            continue
+        span = {"axis": "axial", "first": shown.first, "last": shown.last, "label": region.label}
+        found.append(TruePlace(kind="slices", picture=region.picture, **span))
     return found
 
 

@@ -6,9 +6,10 @@ modality). The two kinds are never in one list.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 from overread.core import Box, Entry, Record, Truth, Volume
 from overread.ontology import finding_tree, modalities, xray_regions
@@ -17,6 +18,7 @@ MOST_VALUES = 400
 """Values of one facet; rarer ones count as one."""
 MOST_COLUMNS = 4
 """Facets that are made of columns the benchmark does not know."""
+_MOST_COLUMN_WORDS = 40
 _MAX_NAME = 80
 _MAX_EXACT = 10
 _EDGES = (1, 2, 3, 4, 5, 7, 10, 15, 25, 50)
@@ -55,36 +57,59 @@ Values = Mapping[str, str]
 _ValuesOf = Callable[[Entry], Values]
 
 
-def visible_facets(entries: Sequence[Entry]) -> list[Facet]:
-    """Facets that any reader may see."""
-    cases = [entry.case for entry in entries]
-    made = [
-        _word_facet("kind", "Kind of pictures", entries, _picture_kinds),
-        _number_facet("pictures", "Pictures", [len(case.pictures) for case in cases], "picture"),
-        _number_facet("queries", "Sentences to find", [len(case.queries) for case in cases], "sentence"),
-        _word_facet("asks", "Asks for", entries, lambda e: _single_value(e.case.asks)),
-        _number_facet("times", "Time points shown", [_times(entry) for entry in entries], "time point"),
-    ]
-    return [f for f in made if len(f.values) > 1 or (f.values and f.key == "pictures")]
+class VisibleFacets:
+    """Facets that any reader may see, told case by case."""
+
+    def __init__(self) -> None:
+        """No case has been told yet."""
+        self._made: list[_WordFacet | _NumberFacet] = [
+            _WordFacet("kind", "Kind of pictures", _picture_kinds),
+            _NumberFacet("pictures", "Pictures", "picture", lambda e: len(e.case.pictures)),
+            _NumberFacet("queries", "Sentences to find", "sentence", lambda e: len(e.case.queries)),
+            _WordFacet("asks", "Asks for", lambda e: _single_value(e.case.asks)),
+            _NumberFacet("times", "Time points shown", "time point", _times),
+        ]
+
+    def add(self, entry: Entry) -> None:
+        """Take the next case into account."""
+        for facet in self._made:
+            facet.add(entry)
+
+    def settle(self) -> list[Facet]:
+        """The facets by which cases differ."""
+        made = [facet.settle() for facet in self._made]
+        return [f for f in made if len(f.values) > 1 or (f.values and f.key == "pictures")]
 
 
-def truth_facets(entries: Sequence[Entry]) -> list[Facet]:
-    """Facets that the truth tells."""
-    truths = [entry.truth or Truth() for entry in entries]
-    made = [
-        _word_facet("category", "Finding category", entries, _categories),
-        _word_facet("modality", "Modality", entries, _modalities),
-        _word_facet("submodality", "Sub-modality", entries, _sub_modalities),
-        _word_facet("region", "Region", entries, _regions),
-        _word_facet("longitudinal", "Longitudinal", entries, _longitudinal),
-        _number_facet("timepoints", "Time points", [t.timepoints or 0 for t in truths], "time point"),
-        _word_facet("chapter", "ICD-10 chapter", entries, lambda e: _truth_field(e, "icd_chapter")),
-        _number_facet("findings", "Findings", [len(t.findings) for t in truths], "finding"),
-        _word_facet("answer", "Right answer", entries, lambda e: _truth_field(e, "answer")),
-        _word_facet("protocol", "Annotated by", entries, lambda e: _truth_field(e, "protocol")),
-        *_column_facets(entries),
-    ]
-    return [facet for facet in made if facet.values]
+class TruthFacets:
+    """Facets that the truth tells, told case by case."""
+
+    def __init__(self) -> None:
+        """No case has been told yet."""
+        self._made: list[_WordFacet | _NumberFacet] = [
+            _WordFacet("category", "Finding category", _categories),
+            _WordFacet("modality", "Modality", _modalities),
+            _WordFacet("submodality", "Sub-modality", _sub_modalities),
+            _WordFacet("region", "Region", _regions),
+            _WordFacet("longitudinal", "Longitudinal", _longitudinal),
+            _NumberFacet("timepoints", "Time points", "time point", lambda e: _truth(e).timepoints or 0),
+            _WordFacet("chapter", "ICD-10 chapter", lambda e: _truth_field(e, "icd_chapter")),
+            _NumberFacet("findings", "Findings", "finding", lambda e: len(_truth(e).findings)),
+            _WordFacet("answer", "Right answer", lambda e: _truth_field(e, "answer")),
+            _WordFacet("protocol", "Annotated by", lambda e: _truth_field(e, "protocol")),
+        ]
+        self._columns = _ColumnFacets()
+
+    def add(self, entry: Entry) -> None:
+        """Take the next case into account."""
+        for facet in self._made:
+            facet.add(entry)
+        self._columns.add(entry)
+
+    def settle(self) -> list[Facet]:
+        """The facets that have any value."""
+        made = [*(facet.settle() for facet in self._made), *self._columns.settle()]
+        return [facet for facet in made if facet.values]
 
 
 # ---- what one case has ---------------------------------------------------------------------
@@ -94,6 +119,13 @@ def _single_value(word: str | None) -> Values:
     """A mapping of one value, or of none."""
     text = " ".join((word or "").split())
     return {text.casefold()[:_MAX_NAME]: text[:_MAX_NAME]} if text else {}
+
+
+_NO_TRUTH = Truth()
+
+
+def _truth(entry: Entry) -> Truth:
+    return entry.truth or _NO_TRUTH
 
 
 def _truth_field(entry: Entry, field: str) -> Values:
@@ -178,53 +210,98 @@ def _longitudinal(entry: Entry) -> Values:
 # ---- facets of all cases -------------------------------------------------------------------
 
 
-def _word_facet(key: str, title: str, entries: Iterable[Entry], of: _ValuesOf) -> Facet:
+class _WordFacet:
     """A facet of words: the most frequent first, cases without any as a value of their own."""
-    each = [of(entry) for entry in entries]
-    counts: Counter[str] = Counter(word for values in each for word in values)
-    names = {word: name for values in each for word, name in values.items()}
-    order = sorted(counts, key=lambda word: (-counts[word], word))
-    if len(order) > MOST_VALUES:
-        rare = set(order[MOST_VALUES - 1 :])
-        each = [{("~" if w in rare else w): name for w, name in v.items()} for v in each]
-        names["~"] = _RARE
-        counts = Counter(word for values in each for word in values)
-        order = [*order[: MOST_VALUES - 1], "~"]
-    lacking = sum(not values for values in each)
-    if order and lacking:
-        order.append("-")
-        names["-"], counts["-"] = _UNSTATED, lacking
-        each = [values or {"-": _UNSTATED} for values in each]
-    at = {word: place for place, word in enumerate(order)}
-    return Facet(
-        key=key,
-        title=title,
-        values=[FacetValue(key=word, name=names[word], count=counts[word]) for word in order],
-        of=[sorted(at[word] for word in values) for values in each],
-    )
+
+    def __init__(self, key: str, title: str, of: _ValuesOf, *, before: int = 0) -> None:
+        """`of` gives the values of a case; so many cases came before and have none."""
+        self.key, self.title, self._of = key, title, of
+        self._names: dict[str, str] = {}
+        self._known: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
+        # Most cases have the same words as many others: a place in memory each, not the words.
+        self._each: list[tuple[str, ...]] = [()] * before
+
+    def add(self, entry: Entry) -> None:
+        values = self._of(entry)
+        self._names.update(values)
+        words = tuple(values)
+        self._each.append(self._known.setdefault(words, words))
+
+    def settle(self) -> Facet:
+        often = Counter(self._each)
+        counts: Counter[str] = Counter()
+        for words, times in often.items():
+            for word in words:
+                counts[word] += times
+        names = dict(self._names)
+        order = sorted(counts, key=lambda word: (-counts[word], word))
+        told = {words: words for words in often}
+        if len(order) > MOST_VALUES:
+            rare = set(order[MOST_VALUES - 1 :])
+            told = {w: tuple(dict.fromkeys("~" if word in rare else word for word in w)) for w in often}
+            names["~"] = _RARE
+            counts = Counter()
+            for words, times in often.items():
+                for word in told[words]:
+                    counts[word] += times
+            order = [*order[: MOST_VALUES - 1], "~"]
+        lacking = often[()]
+        if order and lacking:
+            order.append("-")
+            names["-"], counts["-"] = _UNSTATED, lacking
+            told[()] = ("-",)
+        at = {word: place for place, word in enumerate(order)}
+        places = {words: sorted(at[word] for word in told[words]) for words in often}
+        # Cases with the same words share one list, which a check of every value would copy.
+        return Facet.model_construct(
+            key=self.key,
+            title=self.title,
+            ordered=False,
+            values=[FacetValue(key=word, name=names[word], count=counts[word]) for word in order],
+            of=[places[words] for words in self._each],
+        )
 
 
-def _number_facet(key: str, title: str, numbers: Sequence[int], noun: str) -> Facet:
+class _NumberFacet:
     """A facet of counts; where there are many different ones, of ranges."""
-    there = sorted({number for number in numbers if number > 0})
-    if len(there) <= _MAX_EXACT:
-        ranges = [(number, number) for number in there]
-    else:
-        ends = [edge - 1 for edge in _EDGES[1:]] + [there[-1]]
-        ranges = [(low, high) for low, high in zip(_EDGES, ends, strict=True) if low <= high]
-    place = _make_range_finder(ranges)
-    found = [place(number) for number in numbers]
-    counts = Counter(found)
-    kept = [at for at in range(len(ranges)) if counts[at]]
-    new = {at: number for number, at in enumerate(kept)}
-    values = []
-    for at in kept:
-        low, high = ranges[at]
-        word = f"{low}" if low == high else f"{low}-{high}"
-        name = f"{low} {noun}{'s' * (low != 1)}" if low == high else f"{low} to {high} {noun}s"
-        values.append(FacetValue(key=word, name=name, count=counts[at]))
-    of = [[] if at is None else [new[at]] for at in found]
-    return Facet(key=key, title=title, ordered=True, values=values, of=of)
+
+    def __init__(self, key: str, title: str, noun: str, of: Callable[[Entry], int]) -> None:
+        self.key, self.title, self._noun, self._of = key, title, noun, of
+        self._numbers = array("q")
+
+    def add(self, entry: Entry) -> None:
+        self._numbers.append(self._of(entry))
+
+    def settle(self) -> Facet:
+        numbers = Counter(self._numbers)
+        there = sorted(number for number in numbers if number > 0)
+        if len(there) <= _MAX_EXACT:
+            ranges = [(number, number) for number in there]
+        else:
+            ends = [edge - 1 for edge in _EDGES[1:]] + [there[-1]]
+            ranges = [(low, high) for low, high in zip(_EDGES, ends, strict=True) if low <= high]
+        place = _make_range_finder(ranges)
+        found = {number: place(number) for number in numbers}
+        counts: Counter[int | None] = Counter()
+        for number, times in numbers.items():
+            counts[found[number]] += times
+        kept = [at for at in range(len(ranges)) if counts[at]]
+        new = {at: number for number, at in enumerate(kept)}
+        values = []
+        for at in kept:
+            low, high = ranges[at]
+            noun = self._noun
+            word = f"{low}" if low == high else f"{low}-{high}"
+            name = f"{low} {noun}{'s' * (low != 1)}" if low == high else f"{low} to {high} {noun}s"
+            values.append(FacetValue(key=word, name=name, count=counts[at]))
+        places = {number: [] if at is None else [new[at]] for number, at in found.items()}
+        return Facet.model_construct(
+            key=self.key,
+            title=self.title,
+            ordered=True,
+            values=values,
+            of=[places[number] for number in self._numbers],
+        )
 
 
 def _make_range_finder(ranges: Sequence[tuple[int, int]]) -> Callable[[int], int | None]:
@@ -237,20 +314,39 @@ def _make_range_finder(ranges: Sequence[tuple[int, int]]) -> Callable[[int], int
     return place
 
 
-def _column_facets(entries: Sequence[Entry]) -> list[Facet]:
+class _ColumnFacets:
     """Columns of few words that are no part of the benchmark; nobody knows what they give away."""
-    seen: dict[str, set[Hashable]] = {}
-    for entry in entries:
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._seen: dict[str, set[Hashable]] = {}
+        self._facets: dict[str, _WordFacet] = {}
+
+    def add(self, entry: Entry) -> None:
         for column, value in entry.extra.items():
             if len(column) <= 60 and isinstance(value, str | bool):
-                seen.setdefault(column, set()).add(value)
-    few = [column for column, words in seen.items() if 1 < len(words) <= 40]
-    made = []
-    for number, column in enumerate(sorted(few)[:MOST_COLUMNS], 1):
+                if column not in self._seen:
+                    self._seen[column] = set()
+                    of = partial(_column_value, column)
+                    self._facets[column] = _WordFacet("", "", of, before=self._count)
+                if column in self._facets:
+                    self._seen[column].add(value)
+                    if len(self._seen[column]) > _MOST_COLUMN_WORDS:
+                        del self._facets[column]
+        for facet in self._facets.values():
+            facet.add(entry)
+        self._count += 1
 
-        def of(entry: Entry, column: str = column) -> Values:
-            value = entry.extra.get(column)
-            return _single_value(str(value)) if isinstance(value, str | bool) else {}
+    def settle(self) -> list[Facet]:
+        made = []
+        few = sorted(column for column in self._facets if len(self._seen[column]) > 1)
+        for number, column in enumerate(few[:MOST_COLUMNS], 1):
+            facet = self._facets[column]
+            facet.key, facet.title = f"column{number}", column.replace("_", " ")
+            made.append(facet.settle())
+        return made
 
-        made.append(_word_facet(f"column{number}", column.replace("_", " "), entries, of))
-    return made
+
+def _column_value(column: str, entry: Entry) -> Values:
+    value = entry.extra.get(column)
+    return _single_value(str(value)) if isinstance(value, str | bool) else {}

@@ -1,15 +1,18 @@
-"""A dataset's cases as a table, what is in it, a search, thumbnails, its defects."""
+"""A dataset's cases as a table, what is in it, its description, a search, thumbnails, its defects."""
 
 from __future__ import annotations
 
 import hashlib
+from array import array
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
+import overread
 from overread.core import Case, Entry, Record
+from overread.core.description import Description
 from overread.site.datasets.defect_checks import DefectLines, DefectList, checks
-from overread.site.datasets.facets import Facet, truth_facets, visible_facets
+from overread.site.datasets.facets import Facet, TruthFacets, VisibleFacets
 from overread.site.datasets.thumbnails import respond_with_thumbnail
 from overread.site.dependencies import OneDataset, OneEntry, OneSplit, PathId, require_truth
 from overread.site.lru_cache import LruCache
@@ -92,6 +95,18 @@ def get_labels(split: OneSplit, known: IfNoneMatch = None) -> Response:
     return _labels.get(split, lambda: _make_label_table(split)).respond(known)
 
 
+@router.get("/datasets/{dataset}/description", dependencies=[Depends(require_truth)])
+def get_description(dataset: OneDataset) -> Description:
+    """What the dataset holds, all splits: what `overread describe` counts. No picture is opened."""
+
+    def make() -> Description:
+        return overread.describe(
+            dataset.benchmark, dataset.root, dataset.splits, form=dataset.form, pictures=dataset.pictures
+        )
+
+    return _descriptions.get(dataset.root, make, stamp=dataset.stamp())
+
+
 @router.get("/datasets/{dataset}/{split}/search")
 def get_hits(split: OneSplit, words: Annotated[str, Query(max_length=200)]) -> SearchHits:
     """The cases whose history, instruction, options or sentences hold each of some words."""
@@ -141,29 +156,34 @@ def get_defect_lines(
 
 
 def _make_case_table(split: Split) -> _CachedAnswer:
-    entries = list(split.entries.values())
-    cases = [entry.case for entry in entries]
+    ids, pictures, volumes, texts = list(split.entries), array("i"), array("i"), []
+    facets = VisibleFacets()
+    for entry in split.entries.values():
+        case = entry.case
+        pictures.append(len(case.pictures))
+        volumes.append(sum(p.kind == "volume" for p in case.pictures))
+        texts.append(_snippet(case))
+        facets.add(entry)
     return _CachedAnswer(
-        SplitTable(
-            ids=[case.id for case in cases],
-            pictures=[len(case.pictures) for case in cases],
-            volumes=[sum(p.kind == "volume" for p in case.pictures) for case in cases],
-            texts=[_snippet(case) for case in cases],
-            facets=visible_facets(entries),
+        SplitTable.model_construct(
+            ids=ids,
+            pictures=pictures.tolist(),
+            volumes=volumes.tolist(),
+            texts=texts,
+            facets=facets.settle(),
             unread=split.unread,
         )
     )
 
 
 def _make_label_table(split: Split) -> _CachedAnswer:
-    entries = list(split.entries.values())
-    return _CachedAnswer(
-        LabelTable(
-            titles=[_title(entry) for entry in entries],
-            facets=truth_facets(entries),
-            withheld=sum(entry.truth is None for entry in entries),
-        )
-    )
+    titles, withheld = [], 0
+    facets = TruthFacets()
+    for entry in split.entries.values():
+        titles.append(_title(entry))
+        withheld += entry.truth is None
+        facets.add(entry)
+    return _CachedAnswer(LabelTable.model_construct(titles=titles, facets=facets.settle(), withheld=withheld))
 
 
 def _make_search_texts(split: Split) -> list[str]:
@@ -173,6 +193,7 @@ def _make_search_texts(split: Split) -> list[str]:
 _tables: LruCache[_CachedAnswer] = LruCache(8)
 _labels: LruCache[_CachedAnswer] = LruCache(8)
 _texts: LruCache[list[str]] = LruCache(8)
+_descriptions: LruCache[Description] = LruCache(8)
 
 
 def _title(entry: Entry) -> str:

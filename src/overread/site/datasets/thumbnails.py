@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from overread.core import Case, Geometry, Picture, Release, Volume
 from overread.errors import NotThere, OverreadError, Refused, Truncated
-from overread.pixels.formats import sniff_format
+from overread.pixels.formats import VOLUME_FORMATS, sniff_format
 from overread.pixels.image_files import MAX_FILE, MAX_PIXELS, read_thumbnail
 from overread.pixels.nifti import MAX_BYTES, read_geometry, read_header, read_slices
 from overread.pixels.planes import Plane, extract_slice, resample_square
@@ -194,7 +194,7 @@ def _clean_old_once() -> None:
 def draw_thumbnail(source: Path | bytes, picture: Picture) -> NDArray[np.uint8]:
     """The pixels of a thumbnail, from as little of the file as will do."""
     kind = sniff_format(source)
-    if kind in ("gzip", "nifti"):
+    if kind in VOLUME_FORMATS:
         return _draw_volume(source)
     if kind in ("png", "jpeg") and not isinstance(picture, Volume):
         return _draw_flat(source)

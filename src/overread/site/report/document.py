@@ -32,6 +32,7 @@ from overread.site.report.scores import (
 )
 from overread.site.shelf import repeats_truth
 from overread.storage.atomic import open_atomic, remove_leftovers
+from overread.storage.system_errors import remedy_for
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """The file loads nothing and runs nothing."""
@@ -77,7 +78,11 @@ class HtmlReport:
             with open_atomic(file, compress=False, exclusive=not force) as out:
                 out.write(data)
         except OSError as error:
-            raise OverreadError(f"the report cannot be written ({error.strerror})", where=str(file)) from None
+            raise OverreadError(
+                f"the report cannot be written ({error.strerror})",
+                where=str(file),
+                remedy=remedy_for(error, "give another --out"),
+            ) from None
         return len(data)
 
 

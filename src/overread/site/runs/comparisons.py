@@ -11,8 +11,8 @@ from overread.errors import NotThere, OverreadError, UsageError
 from overread.metrics import Metric
 from overread.runs.scoring.aggregation import BootstrapSettings
 from overread.runs.scoring.card import Card, Score
-from overread.runs.scoring.comparison import MetricComparison, common_metrics, compare
-from overread.site.headline import TWIN_PREFIXES, ranking_score
+from overread.runs.scoring.comparison import MetricComparison, common_metrics, compare, honest_twin
+from overread.site.headline import TWIN_PREFIXES, headline_scores
 from overread.site.lru_cache import LruCache
 from overread.site.runs.chosen_runs import ChosenRuns, with_run_names
 from overread.site.runs.intervals import PairedDifference
@@ -141,7 +141,7 @@ def get_compare(
     try:
         chosen, left_out = common_metrics({first: cards[first], **cards}, ())
         names = {one.name: one for one in chosen}
-        wanted = metric or ranking_score(names, cards[first].official)
+        wanted = metric or honest_twin([*headline_scores(names, cards[first].official), *names][0], names)
         if wanted not in names:
             why = left_out.get(wanted, "no run was scored by it")
             raise UsageError(f"{wanted} cannot be compared: {why}", remedy="choose another metric")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from overread.core import Box, Case, Geometry, Image, Mask, Pictures, Region, Slices, Volume
+from overread.core import Box, Case, Geometry, Image, Mask, Pictures, Region, Slices, Volume, VoxelBox
 from overread.core.submission import FindFile
 from overread.errors import PictureError
 from overread.pixels.case_overlays import draw_planes
@@ -29,6 +29,7 @@ from overread.pixels.masks import read_channel
 from overread.pixels.montages import spread_evenly
 from overread.pixels.planes import Plane, extract_slice, resample_square, slice_count
 from overread.pixels.sparse_masks import SparseMask, to_sparse_mask
+from overread.pixels.voxel_boxes import to_shown
 from overread.pixels.windows import apply_window
 from overread.site.lru_cache import LruCache
 
@@ -115,11 +116,14 @@ def draw_region(
             colour=colour,
             other_mask=other_mask[0].mask_voxels(other_mask[1], space) if other_mask else None,
         )
+    if isinstance(region, VoxelBox):
+        space = sight.pictures.geometry(picture)
+        return draw_voxel_box(sight.volume(picture), space, region, part=part, window=window, colour=colour)
     return _draw_in_volume(sight, picture, region, part=part, window=window)
 
 
 def _draw_in_flat(sight: CasePixels, picture: Image, region: Region, *, part: Part) -> Pixels:
-    if isinstance(region, Mask | Slices):
+    if isinstance(region, Mask | Slices | VoxelBox):
         raise PictureError("a flat picture has no slices and no masks")
     pixels = sight.pictures.pixels(picture)
     if not isinstance(region, Box):
@@ -156,6 +160,27 @@ def _draw_in_volume(sight: CasePixels, picture: Volume, region: Region, *, part:
     if part == "whole":
         return to_rgb(draw_planes(volume, space, settings=(window,)))
     return _draw_slice(volume, space, "axial", slice_count(space, "axial") // 2, window, longest=_CUT_SIDE)
+
+
+def draw_voxel_box(
+    volume: NDArray[Any], space: Geometry, box: VoxelBox, *, part: Part, window: str, colour: Colour
+) -> Pixels:
+    """The middle axial slice of a box of voxels with its edges; or closely around it."""
+    if any(not 0 <= a < b <= size for a, b, size in zip(box.low, box.high, space.shape, strict=True)):
+        raise PictureError("the box does not lie within the CT")
+    shown = to_shown(box, space)
+    index = (shown.first + shown.last) // 2
+    grey = apply_window(extract_slice(volume, space, "axial", index), window)
+    tile = to_rgb(resample_square(grey, space, "axial", longest=_WHOLE_SIDE, smooth=True))
+    inside = np.zeros(grey.shape, np.uint8)
+    inside[shown.top : shown.bottom, shown.left : shown.right] = 1
+    marked = resample_square(inside, space, "axial", longest=_WHOLE_SIDE, smooth=False) != 0
+    tile = draw_outline(tile, marked, colour, fill=0.0)  # what a structure holds is what one looks for
+    if part == "whole":
+        told = f"axial {index} of {shown.first}–{shown.last}"
+        return to_rgb(draw_title(draw_side_letters(tile, *EDGE_LETTERS["axial"]), told))
+    top, bottom, left, right = _bounds_around(marked)
+    return np.ascontiguousarray(tile[top:bottom, left:right])
 
 
 def _draw_range(volume: NDArray[Any], space: Geometry, region: Slices, *, part: Part, window: str) -> Pixels:

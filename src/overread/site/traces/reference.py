@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from overread.core import Box, Case, Mask, Reading, Record, Region, Step, Truth, Whole
+from overread.core import (
+    Box,
+    Case,
+    ChainLink,
+    Mask,
+    Reading,
+    Record,
+    Region,
+    Step,
+    Truth,
+    Whole,
+    reference_steps,
+)
 from overread.metrics.boxes.overlap import corners, iou
 from overread.site.traces.steps import RegionChecker, TraceFinding, TraceStep
 
@@ -68,7 +80,7 @@ def build_reference(
 def truth_steps(truth: Truth) -> tuple[Step, ...]:
     """The reference trace; where there is none, one step a finding."""
     if truth.trace is not None:
-        return truth.trace.steps
+        return reference_steps(truth)
     return tuple(Step(kind="say", text=f.text, regions=f.regions) for f in truth.findings)
 
 
@@ -86,7 +98,7 @@ def match_steps(
     """For each step with regions, the reference step that matches best.
 
     Boxes match by label, or by an IoU of 0.5 or more; masks by the query they answer; whole
-    pictures by the picture. Nothing else matches.
+    pictures by the picture; links of a chain by their finding and level. Nothing else matches.
     """
     found: list[Counterpart] = []
     for number, step in enumerate(own):
@@ -111,6 +123,8 @@ def match_steps(
 
 
 def _best_match(step: Step, other: Step, case: Case, truth: Truth) -> _Match | None:
+    if step.link is not None and other.link is not None:
+        return _match_links(step.link, other.link)
     matches = [
         match
         for one in step.regions
@@ -120,6 +134,15 @@ def _best_match(step: Step, other: Step, case: Case, truth: Truth) -> _Match | N
         if match is not None
     ]
     return max(matches, key=lambda match: match.weight, default=None)
+
+
+def _match_links(one: ChainLink, two: ChainLink) -> _Match | None:
+    lungs = ("lung", "pleura")  # an effusion is looked for in either
+    near = one.level == two.level or (one.level in lungs and two.level in lungs)
+    if one.query != two.query or not near:
+        return None
+    own, theirs = ({_normalize_label(name) for name in link.structures} for link in (one, two))
+    return _Match(2, "the same name") if own & theirs else _Match(1, "the same level")
 
 
 def _match_regions(one: Region, two: Region, case: Case, truth: Truth) -> _Match | None:

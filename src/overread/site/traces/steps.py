@@ -5,20 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from overread.core import Box, Case, Finding, Mask, Pictures, Record, Region, Slices, Step, Volume
+from overread.core import (
+    Box,
+    Case,
+    ChainLevel,
+    Finding,
+    Mask,
+    Pictures,
+    Record,
+    Region,
+    Slices,
+    Step,
+    Volume,
+    VoxelBox,
+)
 from overread.core.submission import FindFile
 from overread.errors import NotThere, OverreadError
 from overread.pixels.image_files import image_size
 from overread.pixels.masks import detect_layout
 from overread.pixels.nifti import read_header
 from overread.pixels.planes import slice_count
+from overread.pixels.voxel_boxes import to_shown
 
 
 # Apart from core's regions, findings and steps: masks name files.
 class TraceRegion(Record):
     """A place that a step or a finding names."""
 
-    kind: Literal["box", "mask", "slices", "whole"]
+    kind: Literal["box", "mask", "slices", "voxels", "whole"]
     picture: str
     """Name of the picture within the case."""
     told: str
@@ -26,9 +40,10 @@ class TraceRegion(Record):
     label: str | None
     """What it is called, where it has a name."""
     box: tuple[float, float, float, float] | None
-    """Left, top, right, bottom in pixels of the picture, where it is a box."""
+    """Left, top, right, bottom in pixels of the picture, where it is a box; of voxels, on the slice as it
+    is shown."""
     axis: str | None
-    """Plane of the slices, where it is a range of them."""
+    """Plane of the slices, where it is a range of them or a box through some."""
     first: int | None
     last: int | None
     channel: int | None
@@ -52,6 +67,10 @@ class TraceStep(Record):
     regions: list[TraceRegion]
     exchange: int | None
     """Which exchange it came from; absent where nobody was asked."""
+    level: ChainLevel | None
+    """How near its finding it is, where it is a link of an anatomical chain of thought."""
+    query: str | None
+    """The sentence of the case that the chain leads to."""
 
 
 class TraceFinding(Record):
@@ -147,6 +166,14 @@ class RegionChecker:
         if isinstance(region, Slices):
             span = {"axis": region.axis, "first": region.first, "last": region.last}
             return TraceRegion.model_validate({**common, **span})
+        if isinstance(region, VoxelBox):
+            place: dict[str, object] = {"label": region.label}
+            if drawable and self._case is not None and self._pictures is not None:
+                space = self._pictures.geometry(self._case.picture(region.picture))
+                shown = to_shown(region, space)
+                edges = (shown.left, shown.top, shown.right, shown.bottom)
+                place |= {"axis": "axial", "first": shown.first, "last": shown.last, "box": edges}
+            return TraceRegion.model_validate({**common, **place})
         return TraceRegion.model_validate(common)
 
     def steps(self, steps: Sequence[Step]) -> list[TraceStep]:
@@ -158,6 +185,8 @@ class RegionChecker:
                 text=step.text,
                 regions=[self.region(region) for region in step.regions],
                 exchange=step.exchange,
+                level=step.link.level if step.link else None,
+                query=step.link.query if step.link else None,
             )
             for index, step in enumerate(steps)
             if step.text.strip() or step.regions
@@ -183,10 +212,15 @@ class RegionChecker:
             return picture.problem, False
         if isinstance(region, Box):
             return self._box_problem(region, picture)
-        if isinstance(region, Mask | Slices) and picture.shape is None:
+        if isinstance(region, Mask | Slices | VoxelBox) and picture.shape is None:
             return "a flat picture has no slices and no masks", False
         if isinstance(region, Slices):
             return self._slices_problem(region)
+        if isinstance(region, VoxelBox) and picture.shape is not None:
+            sides = zip(region.low, region.high, picture.shape, strict=True)
+            if any(not 0 <= low < high <= size for low, high, size in sides):
+                size = " × ".join(map(str, picture.shape))
+                return f"the box does not lie within the {size} voxels of the CT", False
         if isinstance(region, Mask) and picture.shape is not None:
             return self._mask_problem(region, picture.shape)
         return None, True
@@ -241,6 +275,9 @@ def describe_region(region: Region) -> str:
     if isinstance(region, Mask):
         entity = f", entity {region.entity}" if region.entity is not None else ""
         return f"{region.picture[:80]}, mask {region.channel + 1}{entity}"
+    if isinstance(region, VoxelBox):
+        low, high = (", ".join(map(str, corner)) for corner in (region.low, region.high))
+        return region.label or f"{region.picture[:80]}, voxels {low} – {high}"
     if isinstance(region, Slices):
         return f"{region.picture[:80]}, {region.axis} {region.first}–{region.last}"
     return f"all of {region.picture[:80]}"

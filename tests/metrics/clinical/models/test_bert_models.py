@@ -91,7 +91,7 @@ def test_chexbert_and_sembscore_metrics(fresh_models: Path) -> None:
             assert 0 < best < 1
         assert metric.combine(same)[0] == pytest.approx(best)
         assert metric.combine(none)[0] == metric.worst
-        assert json.loads(json.dumps(same.rows)) == list(same.rows)
+        assert json.loads(json.dumps(list(same.rows))) == list(same.rows)
 
 
 def test_sembscore_is_a_cosine(fresh_models: Path) -> None:

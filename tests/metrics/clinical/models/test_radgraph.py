@@ -61,7 +61,7 @@ def test_radcliq_of_an_equal_report_is_best_and_of_none_worst(fresh_models: Path
         assert metric.combine(same)[0] == pytest.approx(metric.best, abs=1e-4)
         assert metric.combine(none)[0] == pytest.approx(metric.worst)
         assert metric.best < metric.combine(other)[0] < metric.worst
-        assert json.loads(json.dumps(other.rows)) == list(other.rows)
+        assert json.loads(json.dumps(list(other.rows))) == list(other.rows)
 
 
 def test_radgraph_metrics_of_an_equal_report_are_one(fresh_models: Path) -> None:

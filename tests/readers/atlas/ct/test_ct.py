@@ -237,6 +237,7 @@ def test_better_than_a_band_of_hu(patients: list[Patient], readings: list[tuple[
     assert np.mean(own) > np.mean(plain) + 0.1
 
 
+@pytest.mark.slow
 def test_every_conclusion_has_its_steps(
     patients: list[Patient], readings: list[tuple[Reading, list[Any]]]
 ) -> None:

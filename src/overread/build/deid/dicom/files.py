@@ -50,10 +50,11 @@ def clean_dicom(
     Raises `PictureError` where it cannot be read at all. Where only a part of it cannot be
     cleaned, that part is as it was and `unclean` says so: whoever asked decides.
     """
-    dataset = _open_dataset(source)
-    unclean = _list_uncleanable(dataset)
-    where = "a DICOM file"
-    with wrap_decoder_errors(where):
+    with wrap_decoder_errors(
+        "a DICOM file"
+    ):  # all of it: what is in a header is only read when it is asked for
+        dataset = _open_dataset(source)
+        unclean = _list_uncleanable(dataset)
         removals: list[Removal] = []
         pictured = "Rows" in dataset and _has_pixels(dataset)
         if pictured and str(dataset.get("Modality")) not in _NO_PICTURES:
@@ -69,13 +70,14 @@ def clean_dicom(
             made.BurnedInAnnotation = "NO"
         out = BytesIO()
         pydicom.dcmwrite(out, made, enforce_file_format=True)
-    return CleanDicom(out.getvalue(), header + removals, unclean, patient_of(dataset))
+        return CleanDicom(out.getvalue(), header + removals, unclean, patient_of(dataset))
 
 
 def is_dicomdir(source: Path | bytes) -> bool:
     """Whether a file is a DICOMDIR: an index that would name every patient, and points nowhere."""
     head = open_dicom(source, pixels=False)
-    return bool(head.file_meta.get("MediaStorageSOPClassUID") == _DICOMDIR_CLASS)
+    with wrap_decoder_errors("a DICOM file"):
+        return bool(head.file_meta.get("MediaStorageSOPClassUID") == _DICOMDIR_CLASS)
 
 
 def _open_dataset(source: Path | bytes) -> Dataset:

@@ -122,7 +122,19 @@ def _make_segmentation(
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         # Headers from outside lack what the standard asks for in more ways than can be foreseen.
         raise CannotExport(f"no segmentation can be made on its DICOM series ({error})") from None
+    _make_repeatable(made, stable_uid(*key, "dimensions"))
     return made
+
+
+def _make_repeatable(made: Any, dimensions: str) -> None:
+    """Set what highdicom takes from the clock and by lot, so that the same release gives the same bytes."""
+    day = made.get("StudyDate") or "20000101"
+    made.InstanceCreationDate = made.ContentDate = day
+    made.InstanceCreationTime = made.ContentTime = "000000"
+    for one in made.get("ContributingEquipmentSequence", ()):
+        one.ContributionDateTime = f"{day}000000"
+    for one in (*made.DimensionOrganizationSequence, *made.DimensionIndexSequence):
+        one.DimensionOrganizationUID = dimensions
 
 
 def _describe_segment(number: int, finding: Finding, key: tuple[str, ...]) -> Any:

@@ -89,6 +89,9 @@ def _new_image(case: Case, own: uid.UID) -> Dataset:
         "PositionReferenceIndicator",
         "AcquisitionNumber",
         "KVP",
+        # No NIfTI tells how the patient lay, nor of a side: both are there, and empty.
+        "PatientPosition",
+        "Laterality",
     ):
         setattr(image, keyword, None)
     image.SamplesPerPixel, image.PhotometricInterpretation = 1, "MONOCHROME2"

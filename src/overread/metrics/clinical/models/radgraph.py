@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from overread.errors import MissingPart, OverreadError
 from overread.metrics.clinical.models.weights import WeightFiles, import_package, load_or_refuse
 from overread.metrics.clinical.radgraph import Entities, entities_of
+from overread.storage.system import write_text
 
 NAME = "RadGraph"
 INSTALL = "pip install radgraph 'transformers<5'"
@@ -100,7 +101,7 @@ def _make_model(theirs: Any, folder: Path, model: Model) -> Any:
         warnings.simplefilter("ignore")
         copy = Path(place) / model
         copy.mkdir()
-        (copy / "config.json").write_text(json.dumps(config), "utf-8")
+        write_text(copy / "config.json", json.dumps(config))
         for name in ("weights.th", "vocabulary"):
             (copy / name).symlink_to((folder / name).resolve())
         with contextlib.redirect_stdout(io.StringIO()):

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from overread.errors import MissingPart, UsageError
 from overread.storage.cache_folder import cache_folder
+from overread.storage.system import home_folder
 
 ENVIRONMENT = "OVERREAD_MODELS"
 INSTALL = "pip install 'overread[models]'"
@@ -48,7 +49,7 @@ class WeightFiles:
         folder = models_folder(models) / self.folder
         lacking = self._missing_files(folder)
         # Where they were looked for before, whatever the cache folder was.
-        old = Path.home() / ".cache" / "overread" / "models" / self.folder
+        old = Path(home_folder() or "", ".cache", "overread", "models", self.folder)
         named = models is not None or os.environ.get(ENVIRONMENT)
         if lacking and not named and not self._missing_files(old):
             return old

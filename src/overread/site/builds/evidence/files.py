@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from overread.build.item import Question
-from overread.build.ledger.tables import LEDGER_FILE, open_for_reading, sqlite_errors
+from overread.build.ledger.last_run import load_last_context
 from overread.build.rexgroundingct.scan_paths import scan_path
 from overread.build.step import StepContext
 from overread.errors import NotThere, OverreadError, Refused
@@ -51,31 +48,8 @@ def find_evidence_files(question: Question, build: BuildFolder, shelf: Shelf) ->
     ][:MAX_PICTURES]
     if not named:
         return []
-    context = load_step_context(build)
+    context = load_last_context(build.folder)
     return [_locate(title, file, build, context) for title, file in named]
-
-
-def load_step_context(build: BuildFolder) -> StepContext | None:
-    """The source and the settings that a build was last made with; None where it has no ledger."""
-    if not (build.folder / LEDGER_FILE).is_file():
-        return None
-    base = open_for_reading(build.folder)
-    try:
-        with sqlite_errors(build.folder):
-            row = base.execute("SELECT told FROM sittings ORDER BY id DESC LIMIT 1").fetchone()
-    finally:
-        base.close()
-    try:
-        sitting = json.loads(row[0]) if row is not None else {}
-        source = Path(str(sitting["source"]))
-    except (ValueError, KeyError, TypeError):
-        return None
-    settings = sitting.get("settings")
-    plain: Mapping[str, str] = (
-        {str(name): str(value) for name, value in settings.items()} if isinstance(settings, dict) else {}
-    )
-    # What the steps are handed, as far as finding files goes: nobody is asked here.
-    return cast(StepContext, SimpleNamespace(source=source, folder=build.folder, settings=plain, seed=0))
 
 
 def _case_pictures(question: Question, shelf: Shelf, run: Any) -> list[EvidenceFile]:

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overread.build.item import Item, Question
+from overread.build.ledger.last_run import load_last_context
 from overread.build.ledger.queries import load_history
 from overread.build.rexgroundingct.mask_step import load_masks
 from overread.build.rexgroundingct.tasks import targets_of
 from overread.core import Geometry
 from overread.errors import OverreadError, PictureError
 from overread.pixels.draw import COLOURS, draw_outline, to_rgb
-from overread.pixels.formats import sniff_format
+from overread.pixels.formats import VOLUME_FORMATS, sniff_format
 from overread.pixels.geometry import Array, to_ras
 from overread.pixels.nifti import read_volume
 from overread.pixels.planes import AXES, Plane, extract_slice, resample_square, slice_count
 from overread.pixels.windows import apply_window
-from overread.site.builds.evidence.files import load_step_context
 from overread.site.lru_cache import LruCache, file_stamp
 from overread.site.shelf import BuildFolder
 
@@ -57,7 +57,7 @@ def load_scan(source: Path | bytes, question: Question, build: BuildFolder) -> E
 
 def is_volume(source: Path | bytes) -> bool:
     """Whether a file is a volume, by its first bytes."""
-    return sniff_format(source, name="the picture") in ("gzip", "nifti")
+    return sniff_format(source, name="the picture") in VOLUME_FORMATS
 
 
 def start_slices(scan: EvidenceScan) -> dict[Plane, int]:
@@ -94,10 +94,11 @@ def draw_slice(scan: EvidenceScan, plane: Plane, index: int, setting: str, *, ma
 def _load_masks(question: Question, build: BuildFolder, space: Geometry) -> NDArray[np.uint8] | None:
     """The masks that a question of the CT recipe is about, as they came back from annotators."""
     parts = question.id.removeprefix(f"{question.item}/").split("/")
-    if len(parts) != 3 or (parts[0] != "chain" and parts[:2] != ["masks", "orientation"]):
+    if len(parts) != 3 or (parts[0] not in ("chain", "qa") and parts[:2] != ["masks", "orientation"]):
         return None
+    asked = parts[1].partition("-")[0]
     try:
-        context = load_step_context(build)
+        context = load_last_context(build.folder)
         if context is None:
             return None
         item = Item.model_validate(
@@ -108,7 +109,7 @@ def _load_masks(question: Question, build: BuildFolder, space: Geometry) -> NDAr
         if masks is None or masks.problems:
             return None
         marked = np.zeros(space.shape, np.uint8)
-        for number, key in enumerate(keys if parts[0] == "masks" else [parts[1]], 1):
+        for number, key in enumerate(keys if parts[0] == "masks" else [asked], 1):
             marked[masks.labels(key) != 0] = min(number, 255)
     except (OverreadError, KeyError, AssertionError, ValueError):
         return None  # the scan is shown without: the question's own words say what is doubted

@@ -1,22 +1,22 @@
 """Names of diagnoses in a text: in full, shortened, as an acronym, a synonym, in other languages.
 
-What is known of diagnoses is data (`ontology/data/diagnoses/*.toml`), to which somebody may add a
-file of his own. A diagnosis that no file knows is still found by its own words, by their first
-letters and by cognates of its rarest word.
+What is known of diagnoses is data (`ontology/data/diagnoses/*.toml`), one list for builds and for
+the embedded reader; a file of somebody's own adds to it or stands in its place. A diagnosis that no
+file knows is still found by its own words, by their first letters and by cognates of its rarest word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from overread.build.medthinkvqa.words import GENERAL, WordIndex, content_of, join_words, stem
-from overread.ontology.diagnoses import Diagnoses, Diagnosis, diagnoses
-from overread.ontology.terms import load_ontology
+from overread.language.diagnoses.words import GENERAL, WordIndex, content_of, join_words, stem
+from overread.ontology.diagnoses import Diagnosis, diagnoses, diagnoses_file
 
 NamingWay = Literal["name", "reordered", "synonym", "acronym", "shortened", "cognate"]
 """How a text names a diagnosis."""
@@ -47,22 +47,40 @@ class Mention:
     """First character after it."""
 
 
+class _Name(NamedTuple):
+    """One name of a diagnosis, as it is compared."""
+
+    words: frozenset[str]
+    letters: int
+    order: int
+    about: Diagnosis
+    text: str
+    full: bool
+    """Whether it is a name in full, to which general words may be added."""
+
+    def rank(self) -> tuple[int, int, int]:
+        """The longer name before the shorter, the later entry before the earlier."""
+        return len(self.words), self.letters, self.order
+
+
 class DiagnosisNames:
     """What is known of diagnoses, ready to be looked up."""
 
     def __init__(self, known: Sequence[Diagnosis]) -> None:
         """Later entries win where two have the same name."""
         self.known = tuple(known)
-        self._sets: list[tuple[frozenset[str], int, Diagnosis]] = []
+        self._names: dict[str, list[_Name]] = {}
         self._words: dict[Diagnosis, frozenset[str]] = {}
-        self._whole: dict[str, Diagnosis] = {}
-        for one in known:
-            for name in one.names:
-                words = frozenset(word.folded for word in content_of(name))
-                self._sets.append((words, sum(map(len, words)), one))
-                self._words[one] = self._words.get(one, frozenset()) | words
+        self._whole: dict[str, list[Diagnosis]] = {}
+        for order, one in enumerate(known):
+            full = (frozenset(word.folded for word in content_of(name)) for name in one.names)
+            self._words[one] = frozenset().union(*full)
             for name in (*one.also, *one.names):
-                self._whole[join_words(content_of(name))] = one
+                self._whole.setdefault(join_words(content_of(name)), []).append(one)
+                words = frozenset(word.folded for word in content_of(name))
+                if words:
+                    entry = _Name(words, sum(map(len, words)), order, one, name, name in one.names)
+                    self._names.setdefault(max(words, key=lambda w: (len(w), w)), []).append(entry)
         self.find = lru_cache(maxsize=20_000)(self._find)
         self.phrases = lru_cache(maxsize=20_000)(self._make_phrases)
 
@@ -73,22 +91,42 @@ class DiagnosisNames:
         pericarditis.
         """
         whole = self._whole.get(join_words(content_of(option)))
-        if whole is not None:
-            return whole
+        if whole:
+            return whole[-1]
         words = {word.folded for word in content_of(option)}
         fitting = [
-            (len(name), letters, order, one)
-            for order, (name, letters, one) in enumerate(self._sets)
-            if name <= words and not words - self._words[one] - GENERAL
+            name
+            for name in self._names_within(words)
+            if name.full and not words - self._words[name.about] - GENERAL
         ]
-        return max(fitting, key=lambda found: found[:3])[3] if fitting else None
+        return max(fitting, key=_Name.rank).about if fitting else None
+
+    def find_within(self, option: str) -> Diagnosis | None:
+        """The diagnosis of which an option holds the longest name, whatever else it says.
+
+        >>> bundled_names().find_within("Tuberculous cavity, or lung abscess with a thick wall").names[0]
+        'lung abscess'
+        """
+        said = content_of(option)
+        raw = {word.raw for word in said}
+        fitting = [
+            name
+            for name in self._names_within({word.folded for word in said})
+            if not _is_acronym(name.text) or name.text in raw
+        ]
+        return max(fitting, key=_Name.rank).about if fitting else None
+
+    def _names_within(self, words: AbstractSet[str]) -> Iterator[_Name]:
+        """Names of which all words are among these."""
+        return (name for word in words for name in self._names.get(word, ()) if name.words <= words)
 
     def _make_phrases(self, option: str) -> tuple[tuple[str, NamingWay, bool], ...]:
         """What stands for an option: words run together, the way, whether capitals count."""
         own = join_words(content_of(option))
         found: dict[str, tuple[NamingWay, bool]] = {own: ("name", False)}
-        known = self.find(option)
-        for name in (*known.names, *known.also) if known else ():
+        meant = self.find(option)
+        entries = dict.fromkeys((*([meant] if meant else []), *self._whole.get(own, ())))
+        for name in (name for known in entries for name in (*known.names, *known.also)):
             if _is_acronym(name):
                 found.setdefault(name, ("acronym", True))
             elif len(name) <= _SHORT and name.isalpha():
@@ -108,10 +146,14 @@ class DiagnosisNames:
         speaks of no allergic one.
         """
         found: list[Mention] = []
-        for option in options:
+        listed = tuple(options)
+        own = {join_words(content_of(option)) for option in listed}
+        for option in listed:
+            # The name of one option is no synonym of another, though the list may take them for one.
             here = [
                 Mention(option, way, *text.span(first, last))
                 for phrase, way, exact in self.phrases(option)
+                if way == "name" or phrase not in own
                 for first, last in (_find_exact(text, phrase) if exact else text.find(phrase))
             ]
             here += _find_by_words(text, option)
@@ -211,8 +253,11 @@ def bundled_names() -> DiagnosisNames:
     return load_names("")
 
 
-@lru_cache(maxsize=4)
 def load_names(file: str) -> DiagnosisNames:
-    """What the house knows, and what is in a file of somebody's own (an empty name: no file)."""
-    own = load_ontology(Diagnoses, Path(file)).diagnosis if file else ()
-    return DiagnosisNames([one for one in (*diagnoses(), *own) if one.names])
+    """What is known with a file of somebody's own (an empty name: the list in use)."""
+    return _load_names(file or diagnoses_file())
+
+
+@lru_cache(maxsize=4)
+def _load_names(file: str) -> DiagnosisNames:
+    return DiagnosisNames(diagnoses(Path(file) if file else None))

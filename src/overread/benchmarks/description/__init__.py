@@ -1,0 +1,1 @@
+"""What a copy of a benchmark holds: the numbers of its paper's dataset tables and figures."""

@@ -1,0 +1,1 @@
+"""Trackers of experiments: settings and numbers of runs and scorecards, kept where others look."""

@@ -1,0 +1,1 @@
+"""Label Studio: cases as its tasks, and what people marked there taken in again."""

@@ -1,0 +1,1 @@
+"""Any program that takes a CT and a sentence and writes a mask."""

@@ -1,0 +1,1 @@
+"""How families of models want to be asked, a file each."""

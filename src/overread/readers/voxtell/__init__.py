@@ -1,0 +1,1 @@
+"""VoxTell's released predictor as a reader."""
