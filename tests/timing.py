@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Callable
+from types import FrameType
 
 PATIENCE = 300.0
 """Seconds after which a condition is given up; only a test that fails waits so long."""
@@ -34,3 +36,20 @@ def cpu_seconds(work: Callable[[], object], rounds: int = 2) -> float:
         work()
         times.append(time.process_time() - start)
     return min(times)
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Calls of functions that a piece of work makes: the same on any machine, however busy."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return calls
