@@ -3,6 +3,8 @@ SHELL := /bin/sh
 PYTHON ?= $(shell tools/find-python)
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+# A folder of real data beside the checkout, or anybody's own in the same shapes: docs/real.md.
+REAL ?= ../shared/data
 TRIALS := try-trl try-ms-swift try-llama-factory try-nnunet try-voxtell try-vlmevalkit try-lmms-eval
 
 .PHONY: demo page test test-slow test-torch test-peers test-servers test-programs $(TRIALS) check format bench picture clean help
@@ -138,6 +140,7 @@ bench: .venv/.dev page .venv-peers/.made .venv-inspect/.made
 	$(BIN)/python -m tools.bench.run_engine
 	$(BIN)/python -m tools.bench.growth
 	$(BIN)/python -m tools.bench.atlas_reader
+	if test -d $(REAL); then $(BIN)/python -m tools.measure.real_data $(REAL); fi
 	$(BIN)/python -m tools.bench.page_run
 	$(BIN)/python -m tools.bench.page_grid
 	$(BIN)/python -m tools.bench.page_ct

@@ -42,6 +42,11 @@ class PictureKind:
     grey: GreyPicture | None = None
     cut: CtSlice | None = None
 
+    @property
+    def modality(self) -> str | None:
+        """How it was taken: 'ct', 'film', or None where that is not known."""
+        return {"ct": "ct", "frontal": "film", "lateral": "film"}.get(self.name)
+
 
 def recognise_kind(pixels: NDArray[Any]) -> PictureKind:
     """The kind of one picture; never raises for a picture that is only strange."""
